@@ -1,0 +1,58 @@
+# Needs Python 3.11 or newer and nothing else: the environment is made in .venv, and installed from PyPI.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
+PYTEST_FLAGS ?= -n 2
+BENCH_FLAGS  ?=
+FUZZ_SECONDS ?= 300
+FUZZ_FLAGS   ?=
+
+.PHONY: test lint types unit demo bench fuzz format clean
+
+test: lint types unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy --strict
+
+# One small run first compiles the kernels into the cache, so that parallel workers find them there.
+unit: $(VENV)/.dev
+	$(BIN)/tidelog materialise examples/signals.dmtl examples/signals.facts > /dev/null
+	$(BIN)/pytest $(PYTEST_FLAGS)
+
+demo: $(VENV)/.run
+	$(BIN)/tidelog demo
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@

@@ -1,0 +1,63 @@
+"""Rules over time, on files, tables and streams: every answer that follows, none that does not."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidelog.analysis.report import Report, check
+    from tidelog.data.dataset import Dataset
+    from tidelog.language.errors import TidelogError
+    from tidelog.language.program import Program
+    from tidelog.language.syntax import Fact
+    from tidelog.model import Model, Repeat
+    from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
+    from tidelog.timeline.interval import Interval
+
+__version__ = "0.1.0"
+
+#: Where each public name lives; modules are imported when a name is first used, so that the import stays light.
+_HOME = {
+    "Answer": "tidelog.reasoning",
+    "Dataset": "tidelog.data.dataset",
+    "Fact": "tidelog.language.syntax",
+    "Inconsistent": "tidelog.reasoning",
+    "Interval": "tidelog.timeline.interval",
+    "Model": "tidelog.model",
+    "Program": "tidelog.language.program",
+    "Repeat": "tidelog.model",
+    "Report": "tidelog.analysis.report",
+    "TidelogError": "tidelog.language.errors",
+    "Undecided": "tidelog.reasoning",
+    "check": "tidelog.analysis.report",
+    "entails": "tidelog.reasoning",
+    "materialise": "tidelog.reasoning",
+}
+
+__all__ = [
+    "Answer",
+    "Dataset",
+    "Fact",
+    "Inconsistent",
+    "Interval",
+    "Model",
+    "Program",
+    "Repeat",
+    "Report",
+    "TidelogError",
+    "Undecided",
+    "check",
+    "entails",
+    "materialise",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'tidelog' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
