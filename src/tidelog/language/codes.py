@@ -1,0 +1,60 @@
+"""Every diagnostic code of tidelog with its one-line title; a code, once given, keeps its meaning.
+
+TL0xx: syntax of rules. TL1xx: what rules mean (safety, arity, ranges, heads). TL2xx: data. TL3xx: reasoning.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+CODES: dict[str, str] = {
+    # Syntax
+    "TL001": "something else was expected here",
+    "TL002": "a character that the language does not have",
+    "TL003": "a quote is not closed",
+    "TL004": "no such operator",
+    "TL005": "an operator without a range",
+    "TL006": "Since and Until in a chain, without brackets",
+    "TL007": "a number that cannot be read",
+    "TL008": "too many operators in one literal",
+    "TL009": "no such directive",
+    "TL010": "a file that cannot be read",
+    # Meaning
+    "TL101": "an unsafe variable",
+    "TL102": "a predicate with two arities",
+    "TL103": "an operator that a head may not carry",
+    "TL104": "a negative range",
+    "TL105": "an empty range",
+    "TL106": "a range that spans past and future",
+    "TL107": "a predicate used both with and without time",
+    "TL108": "a time variable used as an object",
+    "TL109": "a negated literal with a time of its own",
+    "TL110": "a time argument that is not a time",
+    # Data
+    "TL201": "a fact that cannot be read",
+    "TL202": "a timestamp that cannot be read",
+    "TL203": "an empty interval",
+    "TL204": "a timestamp that leaves 63 bits",
+    "TL205": "a table whose columns are no fact's",
+    "TL206": "a cell of a table that cannot be read",
+    "TL207": "a data file that cannot be read",
+    # Reasoning
+    "TL301": "a negation in a cycle",
+    "TL302": "a query for a predicate that does not occur",
+    "TL303": "a constraint is violated",
+    "TL304": "a model that could not be decided",
+    "TL305": "an empty stretch of time",
+    "TL306": "something that the timeline does not have",
+}
+
+
+def suggest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that `name` was probably meant to be, or None; letter case counts for little.
+
+    >>> suggest("Diamonminus", ["Diamondminus", "Boxminus"])
+    'Diamondminus'
+    """
+    by_lower = {candidate.lower(): candidate for candidate in candidates if candidate != name}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.75)
+    return by_lower[close[0]] if close else None
