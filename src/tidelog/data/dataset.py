@@ -1,0 +1,108 @@
+"""Facts, ready for reasoning: a dictionary of constants and one relation a predicate.
+
+A dataset is immutable but for its dictionary, which only grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tidelog.data import columns
+from tidelog.data.columns import EMPTY, Columns, Key, Relation, combined
+from tidelog.data.symbols import Symbols
+from tidelog.language.syntax import Fact
+
+__all__ = ["Dataset", "Relation"]
+
+
+class Dataset:
+    """A set of facts; rows are kept as they were given, neither sorted nor coalesced.
+
+    >>> data = Dataset.parse('''
+    ... Signal(a)@[0,3)   % an interval
+    ... Signal(b)@1/2     % a point
+    ... Connect(a,b)      % background knowledge, which holds at all times
+    ... ''')
+    >>> len(data), data.denominator
+    (3, 2)
+    >>> for fact in data | Dataset.from_facts(["Signal(c)@7"]):
+    ...     print(fact.predicate, *fact.args, fact.interval)
+    Signal a [0,3)
+    Signal b 1/2
+    Signal c 7
+    Connect a b (-inf,inf)
+    """
+
+    def __init__(self, symbols: Symbols | None = None, facts: Columns = EMPTY) -> None:
+        self.symbols: Symbols = symbols or Symbols()
+        self.denominator: int = facts.denominator
+        self.dates: bool = facts.dates
+        self.relations: dict[Key, Relation] = facts.relations
+
+    @staticmethod
+    def parse(text: str, *, source: str = "<text>") -> Dataset:
+        """The facts of a text, one a line; raises a TidelogError that names every bad line."""
+        from tidelog.data.scanner import scan
+
+        symbols = Symbols()
+        return Dataset(symbols, scan(text, symbols, source))
+
+    @staticmethod
+    def load(*paths: str | Path) -> Dataset:
+        """The facts of files: fact text, `.csv`, `.jsonl`, `.parquet`; see `tidelog.data.files`.
+
+        `Dataset.load("facts.txt", "Signal.csv", "Connect=edges.parquet")`
+        """
+        from tidelog.data.files import load_paths
+
+        return load_paths(paths)
+
+    @staticmethod
+    def from_facts(facts: Iterable[str | Fact]) -> Dataset:
+        """The facts given, as text or as objects."""
+        from tidelog.data.scanner import scan
+
+        symbols = Symbols()
+        given = list(facts)
+        text = "\n".join(fact for fact in given if isinstance(fact, str))
+        objects = columns.from_facts(symbols, (fact for fact in given if not isinstance(fact, str)))
+        return Dataset(symbols, combined(symbols, [scan(text, symbols, "<facts>"), objects]))
+
+    def rescaled(self, denominator: int) -> Dataset:
+        """The same facts in ticks of `1/denominator`, a multiple of the present denominator."""
+        return Dataset(self.symbols, columns.rescaled(self.symbols, self._columns(), denominator))
+
+    def timed(self, temporal: frozenset[Key]) -> Dataset:
+        """Facts as temporal Datalog writes them, `Brst(a,b,3)`: `temporal` names the predicates, with their arity
+        without time, whose last argument is the time of a fact that has no other.
+
+        >>> list(Dataset.parse("Brst(a,3)").timed(frozenset({("Brst", 1)})))[0].interval
+        Interval(lo=Fraction(3, 1), hi=Fraction(3, 1), lo_closed=True, hi_closed=True)
+        """
+        return Dataset(self.symbols, columns.timed(self.symbols, self._columns(), temporal))
+
+    def __or__(self, other: Dataset) -> Dataset:
+        """The facts of both."""
+        symbols = self.symbols.copy()
+        ids = symbols.merge(other.symbols)
+        moved = {
+            key: Relation(relation.predicate, relation.arity, ids[relation.args], relation.lo, relation.hi)
+            for key, relation in other.relations.items()
+        }
+        theirs = Columns(other.denominator, other.dates, moved)
+        return Dataset(symbols, combined(symbols, [self._columns(), theirs]))
+
+    def __len__(self) -> int:
+        return sum(len(relation) for relation in self.relations.values())
+
+    def __iter__(self) -> Iterator[Fact]:
+        for relation in self.relations.values():
+            yield from columns.facts_of(self.symbols, self.denominator, relation)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}/{arity}: {len(rows)}" for (name, arity), rows in self.relations.items())
+        return f"<Dataset of {len(self)} facts: {parts}>" if parts else "<Dataset of 0 facts>"
+
+    def _columns(self) -> Columns:
+        return Columns(self.denominator, self.dates, self.relations)
