@@ -1,0 +1,301 @@
+"""Normal form: rules whose literals carry one operator each, on the grid.
+
+Future operators become past ones with negative ranges: `Diamondplus[a,b]` is a diamond over `[-b,-a]`. Operators
+nested in operators get names: a hidden predicate (its name starts with `$`) with a rule of its own, shared by all
+rules that mention the same subformula. Diamonds of diamonds and boxes of boxes are merged by adding their ranges.
+Boxes in heads become one range that is added to what the body derives.
+
+`A Since B` becomes a rule with two literals, B and then A under `Op.SINCE`. Where B alone is enough (0 in the range;
+on the integers also 1) no A is needed, and a variable that only A mentions may then be anything. So, where A has
+variables that B has not, a formula has two alternatives: one over the bindings that A has, one without A. For each
+binding one of them is exactly the truth and the other no more than it, so rules may be split by alternatives under
+any operator.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import product
+from typing import Any
+
+from tidelog.language.syntax import (
+    Atom,
+    Binary,
+    BinaryOp,
+    Bottom,
+    Comparison,
+    Constant,
+    Formula,
+    Literal,
+    Rule,
+    Term,
+    Top,
+    Unary,
+    UnaryOp,
+    Variable,
+)
+from tidelog.timeline.grid import NEG_INF, POS_INF, Grid, added, negated
+
+Pair = tuple[int, int]
+
+#: The predicate without arguments that holds at all times.
+ALWAYS = "$true"
+
+#: The names of the hidden predicates that hold where a constraint is violated begin with this.
+VIOLATION = "$bottom"
+
+
+#: The comparisons of the language, in the order of their numbers in plans.
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Op(IntEnum):
+    """How a literal reads the intervals of its atom."""
+
+    HOLDS = 0
+    DIAMOND = 1
+    BOX = 2
+    SINCE = 3
+    UNTIL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FlatLiteral:
+    """An atom under one operator; the range of a diamond or box is the distance into the past, and may be negative."""
+
+    predicate: str
+    args: tuple[Term, ...]
+    op: Op = Op.HOLDS
+    range: Pair = (0, 0)
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FlatRule:
+    """`origin` is the number of the user's rule; the head holds at the body's times plus `range`."""
+
+    predicate: str
+    args: tuple[Term, ...]
+    range: Pair
+    body: tuple[FlatLiteral, ...]
+    comparisons: tuple[Comparison, ...]
+    origin: int
+
+
+class _Truth(IntEnum):
+    BOTTOM = 0
+    TOP = 1
+
+
+_Alternative = FlatLiteral | _Truth
+
+
+def flatten(rules: Iterable[Rule], grid: Grid) -> tuple[FlatRule, ...]:
+    """The normal form of a program on a grid that is fine enough for its ranges."""
+    work = _Flattening(grid)
+    for number, rule in enumerate(rules):
+        work.add(number, rule)
+    return tuple(work.rules)
+
+
+class _Flattening:
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.rules: list[FlatRule] = []
+        self.names: dict[object, str] = {}
+        self.origin = 0
+
+    def add(self, number: int, rule: Rule) -> None:
+        self.origin = number
+        head, shift = self._head(rule.head)
+        if shift is None or isinstance(head, Top):
+            return
+        comparisons = tuple(literal for literal in rule.body if isinstance(literal, Comparison))
+        if not all(_decided(comparison) for comparison in comparisons):
+            return
+        comparisons = tuple(c for c in comparisons if isinstance(c.left, Variable) or isinstance(c.right, Variable))
+        choices = [list(self._literal(literal)) for literal in rule.body if isinstance(literal, Literal)]
+        for way, choice in enumerate(product(*choices)):
+            body = tuple(literal for part in choice for literal in part)
+            if isinstance(head, Atom):
+                self._rule(head.predicate, head.args, shift, body, comparisons)
+            else:
+                self._rule(f"{VIOLATION}{number}.{way}", _variables(body), shift, body, comparisons)
+
+    def _rule(
+        self,
+        predicate: str,
+        args: tuple[Term, ...],
+        shift: Pair,
+        body: tuple[FlatLiteral, ...],
+        comparisons: tuple[Comparison, ...] = (),
+    ) -> None:
+        rule = FlatRule(predicate, args, shift, body, comparisons, self.origin)
+        self.rules.append(_hastened(rule, self.grid))
+
+    def _head(self, head: Formula) -> tuple[Formula, Pair | None]:
+        shift: Pair | None = (0, 0)
+        while isinstance(head, Unary):
+            pair = self.grid.pair(head.range)
+            if pair is None or shift is None:
+                shift = None
+            else:
+                step = pair if head.op is UnaryOp.BOX_PLUS else negated(pair)
+                shift = added(shift, step, self.grid.dense)
+            head = head.arg
+        return head, (0, 0) if isinstance(head, Bottom) and shift is not None else shift
+
+    def _literal(self, literal: Literal) -> Iterator[tuple[FlatLiteral, ...]]:
+        """The ways to satisfy a literal, each a conjunction."""
+        alternatives = self._lower(literal.formula)
+        if not literal.negated:
+            for alternative in alternatives:
+                if isinstance(alternative, FlatLiteral):
+                    yield (alternative,)
+                elif alternative is _Truth.TOP:
+                    yield ()
+        elif _Truth.TOP not in alternatives:
+            yield tuple(replace(a, negated=True) for a in alternatives if isinstance(a, FlatLiteral))
+
+    def _lower(self, formula: Formula) -> list[_Alternative]:
+        match formula:
+            case Atom():
+                return [FlatLiteral(formula.predicate, formula.args)]
+            case Top():
+                return [_Truth.TOP]
+            case Bottom():
+                return []
+            case Unary():
+                return self._unary(formula)
+            case Binary():
+                return self._binary(formula)
+
+    def _unary(self, formula: Unary) -> list[_Alternative]:
+        op = Op.DIAMOND if formula.op in (UnaryOp.DIAMOND_MINUS, UnaryOp.DIAMOND_PLUS) else Op.BOX
+        pair = self.grid.pair(formula.range)
+        if pair is None:
+            return [] if op is Op.DIAMOND else [_Truth.TOP]
+        if formula.op in (UnaryOp.DIAMOND_PLUS, UnaryOp.BOX_PLUS):
+            pair = negated(pair)
+        inner = self._lower(formula.arg)
+        if _Truth.TOP in inner:
+            return [_Truth.TOP]
+        return [self._under(op, pair, literal) for literal in inner if isinstance(literal, FlatLiteral)]
+
+    def _under(self, op: Op, pair: Pair, literal: FlatLiteral) -> FlatLiteral:
+        if literal.op is op:
+            return replace(literal, range=added(pair, literal.range, self.grid.dense))
+        named = self._named(literal)
+        return FlatLiteral(named.predicate, named.args, op, pair)
+
+    def _named(self, literal: FlatLiteral) -> FlatLiteral:
+        """A plain atom that means the same as the literal."""
+        if literal.op is Op.HOLDS:
+            return literal
+        variables = _variables((literal,))
+        key = (literal.predicate, _shape(literal.args, variables), literal.op, literal.range)
+        if key not in self.names:
+            self.names[key] = f"${len(self.names) + 1}"
+            self._rule(self.names[key], variables, (0, 0), (literal,))
+        return FlatLiteral(self.names[key], variables)
+
+    def _binary(self, formula: Binary) -> list[_Alternative]:
+        pair = self.grid.pair(formula.range)
+        if pair is None:
+            return []
+        op = Op.SINCE if formula.op is BinaryOp.SINCE else Op.UNTIL
+        lefts, rights = self._lower(formula.left), self._lower(formula.right)
+        if _Truth.TOP in rights:
+            if pair[0] == 0:
+                return [_Truth.TOP]
+            rights = [FlatLiteral(ALWAYS, ())]
+        found: list[_Alternative] = []
+        for right in rights:
+            assert isinstance(right, FlatLiteral)
+            if _Truth.TOP in lefts:
+                found.append(self._under(Op.DIAMOND, pair if op is Op.SINCE else negated(pair), right))
+                continue
+            right = self._named(right)
+            free = False
+            for left in lefts:
+                assert isinstance(left, FlatLiteral)
+                left = self._named(left)
+                free = free or not set(_variables((left,))) <= set(_variables((right,)))
+                found.append(self._since(op, pair, left, right))
+            if free or not lefts:
+                found += self._alone(op, pair, right)
+        return found
+
+    def _since(self, op: Op, pair: Pair, left: FlatLiteral, right: FlatLiteral) -> FlatLiteral:
+        """A named `left Since right` over the bindings of both, with what holds without `left` joined in."""
+        variables = _variables((right, left))
+        key = (op, pair, left.predicate, _shape(left.args, variables), right.predicate, _shape(right.args, variables))
+        if key not in self.names:
+            name = self.names[key] = f"${len(self.names) + 1}"
+            self._rule(name, variables, (0, 0), (right, replace(left, op=op, range=pair)))
+            for alone in self._alone(op, pair, right):
+                ever = FlatLiteral(left.predicate, left.args, Op.DIAMOND, (NEG_INF, POS_INF))
+                covered = set(_variables((left,))) <= set(_variables((right,)))
+                self._rule(name, variables, (0, 0), (alone,) if covered else (alone, ever))
+        return FlatLiteral(self.names[key], variables)
+
+    def _alone(self, op: Op, pair: Pair, right: FlatLiteral) -> list[FlatLiteral]:
+        """Where the right operand is enough: now, and on the integers one step away, with no point between."""
+        near = pair[0], min(pair[1], 0 if self.grid.dense else 1)
+        if near[0] > near[1]:
+            return []
+        if near == (0, 0):
+            return [right]
+        return [FlatLiteral(right.predicate, right.args, Op.DIAMOND, near if op is Op.SINCE else negated(near))]
+
+
+def _decided(comparison: Comparison) -> bool:
+    """Whether a comparison of two constants is true (numbers come before names); one with a variable may be."""
+    left, right = comparison.left, comparison.right
+    if isinstance(left, Variable) or isinstance(right, Variable):
+        return True
+    if isinstance(left.value, str) or isinstance(right.value, str):
+        a, b = ((isinstance(v, str), str(v)) for v in (left.value, right.value))
+        return COMPARISONS[comparison.op](a, b)
+    return COMPARISONS[comparison.op](left.value, right.value)
+
+
+def _hastened(rule: FlatRule, grid: Grid) -> FlatRule:
+    """`P :- Diamondminus[0,b] P` spreads P step by step for ever; say so in one step."""
+    if len(rule.body) != 1 or rule.comparisons:
+        return rule
+    (literal,) = rule.body
+    if (literal.predicate, literal.args, literal.negated) != (rule.predicate, rule.args, False):
+        return rule
+    if len(set(rule.args)) != len(rule.args) or literal.op not in (Op.HOLDS, Op.DIAMOND):
+        return rule
+    lo, hi = added(rule.range, literal.range, grid.dense)
+    if not (lo <= 1 and hi >= -1) or lo == hi == 0:
+        return rule
+    spread = (NEG_INF if lo < 0 else 0, POS_INF if hi > 0 else 0)
+    return replace(rule, range=(0, 0), body=(replace(literal, op=Op.DIAMOND, range=spread),))
+
+
+def _variables(literals: Iterable[FlatLiteral]) -> tuple[Variable, ...]:
+    """The distinct variables of the literals, in order of occurrence."""
+    seen: dict[Variable, None] = {}
+    for literal in literals:
+        for term in literal.args:
+            if isinstance(term, Variable):
+                seen.setdefault(term)
+    return tuple(seen)
+
+
+def _shape(args: tuple[Term, ...], variables: tuple[Variable, ...]) -> tuple[object, ...]:
+    """The arguments with variables replaced by their numbers, so that formulas alike up to names share one name."""
+    return tuple(variables.index(a) if isinstance(a, Variable) else Constant(a.value) for a in args)

@@ -1,0 +1,148 @@
+"""Extents: when the atoms of a predicate hold, for all time.
+
+A finite list of intervals is enough until something repeats for ever. Then the rows say what holds up to one period
+beyond `right.at`, and from there on everything repeats; likewise to the left. Positions are the grid's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engine.store import Rows, coalesced
+from tidelog.timeline.grid import NEG_INF, POS_INF
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """To the right: what holds at t >= at holds at t + every, and the other way round. To the left, mirrored."""
+
+    at: int
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Rows (maximal intervals), and the tails that repeat: with one, the rows reach one period into it."""
+
+    rows: Rows
+    left: Tail | None = None
+    right: Tail | None = None
+
+    def over(self, lo: int, hi: int) -> Rows:
+        """Rows that are right on [lo,hi]: tails unrolled as far as needed, infinite ends left infinite."""
+        parts = [self.rows]
+        if self.right is not None:
+            at, every = self.right.at, self.right.every
+            window = _finite(self.rows).clipped(at, at + every - 1)
+            parts += _copies(window, every, (lo - at) // every, (hi - at) // every)
+        if self.left is not None:
+            at, every = self.left.at, self.left.every
+            window = _finite(self.rows).clipped(at - every + 1, at)
+            parts += _copies(window, -every, (at - hi) // every, (at - lo) // every)
+        return Rows.joined(parts, self.rows.args.shape[0])
+
+    def within(self, lo: int, hi: int) -> Extent:
+        """The part in [lo,hi]; tails towards an infinite end stay."""
+        if self.left is None and self.right is None:
+            return Extent(self.rows.clipped(lo, hi))
+        left = _moved(self.left, hi, -1) if lo == NEG_INF else None
+        right = _moved(self.right, lo, 1) if hi == POS_INF else None
+        rows = self.over(left.at - left.every if left else lo, right.at + right.every if right else hi)
+        return Extent(coalesced(rows.clipped(lo, hi)), left, right)
+
+
+def _moved(tail: Tail | None, beyond: int, direction: int) -> Tail | None:
+    """The tail, so many periods on that it begins at or beyond a position."""
+    if tail is None:
+        return None
+    periods = max(0, -((tail.at - beyond) * direction // tail.every))
+    return Tail(tail.at + direction * periods * tail.every, tail.every)
+
+
+def _finite(rows: Rows) -> Rows:
+    """Without the parts that hold for ever, which need no copies."""
+    return rows.where((rows.lo != NEG_INF) | (rows.hi != POS_INF))
+
+
+def _copies(rows: Rows, shift: int, first: int, last: int) -> list[Rows]:
+    """The rows shifted so many times, from the first to the last number."""
+    numbers = np.arange(max(1, first), last + 1, dtype=np.int64)
+    if len(numbers) == 0 or len(rows) == 0:
+        return []
+    shifts = np.repeat(numbers * shift, len(rows))
+    count = len(numbers)
+    return [Rows(np.tile(rows.args, (1, count)), np.tile(rows.lo, count) + shifts, np.tile(rows.hi, count) + shifts)]
+
+
+def mirrored(rows: Rows) -> Rows:
+    """The rows with time reversed."""
+    return Rows(rows.args, -rows.hi, -rows.lo)
+
+
+def candidates(rows: list[Rows], start: int, end: int, step: int, reach: int) -> list[Tail]:
+    """Tails that the rows of a component may have between `start` and `end`, the shortest period first.
+
+    The moments at which something begins or ends are tokens: the state until then (a hash of the atoms that hold)
+    and how long it lasted. A period is a shift under which the tokens before the end match for at least the period
+    and the rules' reach. Periods are multiples of `step`. What is found is a guess that has to be verified.
+    """
+    moments, states = _changes(rows, start, end)
+    found: list[Tail] = []
+    last = int(moments[-1])
+    if end - last >= 2 * (reach + step):
+        found.append(Tail(last, step))
+    lasted = np.diff(moments)
+    # Tokens from the last complete one backwards; the state after `last` may go on beyond the end.
+    tokens = [(int(lasted[i]), int(states[i])) for i in range(len(lasted) - 1, -1, -1)]
+    matches = _matches(tokens)
+    for shift in range(1, len(tokens)):
+        period = last - int(moments[-1 - shift])
+        if period % step or states[-1] != states[-1 - shift] or end - last > lasted[-shift]:
+            continue
+        first = int(moments[-1 - shift - matches[shift]])
+        if last - first >= period + reach:
+            found.append(Tail(first, period))
+            if len(found) >= 4:
+                break
+    return found
+
+
+def _changes(rows: list[Rows], start: int, end: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The positions in (start, end] at which the set of atoms that hold changes, `start` first, with its hash after."""
+    at: list[NDArray[Any]] = [np.array([start])]
+    marks: list[NDArray[Any]] = [np.zeros(1, np.uint64)]
+    for number, part in enumerate(rows):
+        part = part.clipped(start, end)
+        with np.errstate(over="ignore"):
+            mark = np.full(len(part), (number + 1) * 0x9E3779B97F4A7C15 & (1 << 64) - 1, np.uint64)
+            for column in part.args:
+                mark = (mark ^ column.astype(np.uint64)) * np.uint64(0xD6E8FEB86659FD93)
+                mark ^= mark >> np.uint64(32)
+        at += [part.lo, part.hi[part.hi < end] + 1]
+        marks += [mark, mark[part.hi < end]]
+    positions, mark = np.concatenate(at), np.concatenate(marks)
+    order = np.argsort(positions, kind="stable")
+    positions, states = positions[order], np.bitwise_xor.accumulate(mark[order])
+    final = np.append(positions[1:] != positions[:-1], True)
+    positions, states = positions[final], states[final]
+    changed = np.append(True, states[1:] != states[:-1])
+    return positions[changed], states[changed]
+
+
+def _matches(tokens: list[tuple[int, int]]) -> list[int]:
+    """For each shift, how many tokens from there on equal those from the beginning on (the Z function)."""
+    n = len(tokens)
+    z = [0] * n
+    left = right = 0
+    for i in range(1, n):
+        k = min(right - i, z[i - left]) if i < right else 0
+        while i + k < n and tokens[k] == tokens[i + k]:
+            k += 1
+        z[i] = k
+        if i + k > right:
+            left, right = i, i + k
+    return z

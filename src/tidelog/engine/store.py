@@ -1,0 +1,258 @@
+"""The facts that the engine holds: flat arrays that the plan machine reads and writes.
+
+An atom is a row of `atoms` (predicate, where its arguments and intervals stand); its intervals are sorted, coalesced
+and lie in one block of the pool `iv`. One hash table finds atoms, one finds the entries of all indexes: an index of a
+predicate groups its atoms by the arguments at some positions, and an index by no position lists them all. Arrays
+double when they are full; what refers into them are numbers, so nothing else changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engine import machine, tables
+from tidelog.timeline.grid import NEG_INF, POS_INF
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+
+#: Rows that go through the machine at once: enough to be fast, few enough to stay in the cache.
+BATCH = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Intervals of one predicate's atoms: `args[k, i]` is argument k of row i, which holds on `[lo[i], hi[i]]`."""
+
+    args: Int32s
+    lo: Int64s
+    hi: Int64s
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    @staticmethod
+    def empty(arity: int) -> Rows:
+        return Rows(np.empty((arity, 0), np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @staticmethod
+    def joined(parts: list[Rows], arity: int) -> Rows:
+        if not parts:
+            return Rows.empty(arity)
+        if len(parts) == 1:
+            return parts[0]
+        return Rows(
+            np.concatenate([p.args for p in parts], axis=1),
+            np.concatenate([p.lo for p in parts]),
+            np.concatenate([p.hi for p in parts]),
+        )
+
+    def clipped(self, lo: int, hi: int) -> Rows:
+        """The part inside [lo,hi]; ends that were cut are now at the border."""
+        new_lo, new_hi = np.maximum(self.lo, lo), np.minimum(self.hi, hi)
+        keep = new_lo <= new_hi
+        return Rows(self.args[:, keep], new_lo[keep], new_hi[keep])
+
+    def where(self, keep: NDArray[np.bool_]) -> Rows:
+        return Rows(self.args[:, keep], self.lo[keep], self.hi[keep])
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Plans as the machine reads them: `plans[p]` is where plan p begins in `words`; triggers by predicate."""
+
+    plans: Int64s
+    words: Int64s
+    trigger_start: Int64s
+    trigger_list: Int64s
+    width: int
+
+
+class Tired(Exception):
+    """The machine took more records than it was allowed to."""
+
+
+class Store:
+    """Facts of numbered predicates, and the machine that derives more."""
+
+    def __init__(self, arities: list[int], dense: bool, ranks: Int64s) -> None:
+        self.dense = dense
+        self.ranks = ranks
+        self.preds: tables.Array = np.zeros((len(arities), 5), np.int64)
+        self.preds[:, tables.ARITY] = arities
+        self.indexes: list[tuple[int, tuple[int, ...]]] = []
+        self.index_list: tables.Array = np.zeros(1, np.int64)
+        self.index_table: tables.Array = np.zeros((1, max(arities, default=0) + 1), np.int64)
+        self.atoms: tables.Array = np.zeros((64, 5), np.int32)
+        self.args: tables.Array = np.zeros(256, np.int32)
+        self.table: tables.Array = np.full(128, -1, np.int32)
+        self.entries: tables.Array = np.zeros((64, 2), np.int32)
+        self.keys: tables.Array = np.full((128, 2), -1, np.int32)
+        self.iv: tables.Array = np.zeros((64, 2), np.int64)
+        self.meta: tables.Array = np.zeros(tables.META_SIZE, np.int64)
+        self.meta[tables.FREE :] = -1
+        self.horizon = (NEG_INF, POS_INF)
+        self.allowance = 1 << 62
+
+    def unclip(self) -> None:
+        """Forgets that something was cut."""
+        self.meta[[tables.CLIPPED_LO, tables.CLIPPED_HI]] = 0
+
+    @property
+    def clipped(self) -> tuple[bool, bool]:
+        """Whether something derived was cut at the left and at the right end of the horizon."""
+        return bool(self.meta[tables.CLIPPED_LO]), bool(self.meta[tables.CLIPPED_HI])
+
+    @property
+    def taken(self) -> int:
+        """How many records the machine has taken so far."""
+        return int(self.meta[tables.TAKEN])
+
+    def size(self, pred: int) -> int:
+        """The number of atoms of a predicate."""
+        return int(self.preds[pred, tables.SIZE])
+
+    def nbytes(self) -> int:
+        """What the facts take, with all tables, as far as it is in use."""
+        meta = self.meta
+        used = meta[tables.N_ATOMS] * self.atoms[0].nbytes + meta[tables.N_ARGS] * 4 + meta[tables.N_IV] * 16
+        return int(used + meta[tables.N_ENTRIES] * 8) + self.table.nbytes + self.keys.nbytes
+
+    def index(self, pred: int, positions: tuple[int, ...]) -> int:
+        """The number of an index, which is made where it is not there yet."""
+        if (pred, positions) in self.indexes:
+            return self.indexes.index((pred, positions))
+        self.indexes.append((pred, positions))
+        number = len(self.indexes) - 1
+        table = np.zeros((number + 1, self.index_table.shape[1]), np.int64)
+        table[:number] = self.index_table[:number]
+        table[number, 0] = len(positions)
+        table[number, 1 : 1 + len(positions)] = positions
+        self.index_table = table
+        by_pred = sorted(range(number + 1), key=lambda i: self.indexes[i][0])
+        self.index_list = np.array(by_pred, np.int64)
+        self.preds[:, tables.N_INDEXES] = 0
+        for place, i in enumerate(by_pred):
+            owner = self.indexes[i][0]
+            if self.preds[owner, tables.N_INDEXES] == 0:
+                self.preds[owner, tables.INDEXES] = place
+            self.preds[owner, tables.N_INDEXES] += 1
+        self._room(entries=self.size(pred))
+        tables.index_all(pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, self.meta)
+        return number
+
+    def insert(self, pred: int, rows: Rows, code: Code | None = None, transient: bool = False) -> None:
+        """Takes rows in; with plans, derives what follows from each as it comes."""
+        code = code or _nothing(len(self.preds))
+        self.preds[pred, tables.TRANSIENT] = transient
+        if not transient:
+            self._room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
+        width = 3 + rows.args.shape[0]
+        queue = np.empty(max(1, min(BATCH, len(rows))) * width, np.int64)
+        columns = np.ascontiguousarray(rows.args, np.int32)
+        for first in range(0, len(rows), BATCH):
+            last = min(first + BATCH, len(rows))
+            end = tables.pack(pred, columns, rows.lo, rows.hi, first, last, queue, 0)
+            self.work(code, queue, end)
+        self.preds[pred, tables.TRANSIENT] = False
+
+    def evaluate(self, plans: list[int], code: Code) -> None:
+        """Evaluates whole plans, and what their results trigger."""
+        queue = np.zeros(3 * len(plans) + 1, np.int64)
+        queue[: 3 * len(plans) : 3] = [-1 - plan for plan in plans]
+        self.work(code, queue, 3 * len(plans))
+
+    def work(self, code: Code, queue: Int64s, end: int) -> None:
+        """Works a queue off, with all that follows from it."""
+        horizon = np.array([*self.horizon, self.dense, code.width], np.int64)
+        position, following, following_end = 0, np.empty(4096, np.int64), 0
+        while True:
+            status, queue, position, end, following, following_end = machine.run(
+                code.plans,
+                code.words,
+                code.trigger_start,
+                code.trigger_list,
+                self.preds,
+                self.index_list,
+                self.index_table,
+                self.atoms,
+                self.args,
+                self.table,
+                self.entries,
+                self.keys,
+                self.iv,
+                self.meta,
+                self.ranks,
+                horizon,
+                queue,
+                position,
+                end,
+                following,
+                following_end,
+                self.allowance,
+            )
+            if status == machine.DONE:
+                return
+            if status == machine.TIRED:
+                raise Tired
+            self._grow()
+
+    def rows(self, pred: int) -> Rows:
+        """All that is known of a predicate."""
+        n_atoms = self.meta[tables.N_ATOMS]
+        count = tables.count_intervals(pred, self.atoms, n_atoms)
+        args = np.empty((int(self.preds[pred, tables.ARITY]), count), np.int32)
+        lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
+        tables.unpack(pred, self.atoms, n_atoms, self.args, self.iv, args, lo, hi)
+        return Rows(args, lo, hi)
+
+    def _grow(self) -> None:
+        """Makes room for half as much again, and for twice the largest block of intervals that there can be."""
+        meta = self.meta
+        self._room(
+            atoms=int(meta[tables.N_ATOMS]) // 2 + 64,
+            args=int(meta[tables.N_ARGS]) // 2 + 256,
+            iv=2 * int(meta[tables.N_IV]) + 64,
+            entries=int(meta[tables.N_ENTRIES]) // 2 + 64,
+        )
+
+    def _room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
+        """Makes room for so many more of each."""
+        meta = self.meta
+        n_atoms = int(meta[tables.N_ATOMS])
+        self.atoms = _larger(self.atoms, n_atoms + atoms + 2)
+        self.args = _larger(self.args, int(meta[tables.N_ARGS]) + args + len(self.index_table[0]))
+        self.iv = _larger(self.iv, int(meta[tables.N_IV]) + max(iv, atoms) + 2)
+        self.entries = _larger(self.entries, int(meta[tables.N_ENTRIES]) + entries + len(self.indexes))
+        if 4 * (n_atoms + atoms + 2) > 3 * len(self.table):
+            size = 1 << ((n_atoms + atoms + 2) * 4 // 3).bit_length()
+            self.table = np.full(size, -1, np.int32)
+            tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        need = 2 * (int(meta[tables.N_KEYS]) + entries + len(self.indexes) + 2)
+        if need > len(self.keys):
+            old, self.keys = self.keys, np.full((1 << (need - 1).bit_length(), 2), -1, np.int32)
+            tables.rehash_keys(old, self.atoms, self.args, self.entries, self.index_table, self.keys)
+
+
+def _larger(array: tables.Array, rows: int) -> tables.Array:
+    """The array, or a larger copy of it with room for so many rows."""
+    if rows <= len(array):
+        return array
+    larger = np.empty((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _nothing(n_preds: int) -> Code:
+    zeros = np.zeros(n_preds + 1, np.int64)
+    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), 64)
+
+
+def coalesced(rows: Rows) -> Rows:
+    """The same rows as maximal intervals."""
+    store = Store([len(rows.args)], True, np.zeros(1, np.int64))
+    store.insert(0, rows)
+    return store.rows(0)
