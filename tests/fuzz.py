@@ -1,0 +1,112 @@
+"""Looks for programs on which the batch engine is wrong, for as long as one likes.
+
+    python tests/fuzz.py --seconds 600 --seed 7
+
+Prints the smallest failing program that it finds as a file for `tests/behaviour/`, and ends with exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import random
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.errors import Flaky
+
+from examine import as_behaviour, examine, examine_restrictions
+from strategies import Case, Features, cases
+from test_batch import PARTS
+
+#: How many programs of one part of the language are tried before the next part has its turn.
+ROUND = 50
+#: A program that takes longer than this, in seconds, hangs.
+PATIENCE = 60
+#: For how long a failing program is made smaller.
+SHRINKING = 60.0
+
+
+class WrongError(Exception):
+    """A case on which the engine is wrong."""
+
+
+def hunt(part: Features, start: int, deadline: float) -> str | None:
+    """The smallest failing case of one round, as text."""
+    smallest = ""
+    enough = deadline
+
+    @seed(start)
+    @settings(
+        max_examples=ROUND,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+    )
+    @given(cases(part))
+    def search(case: Case) -> None:
+        nonlocal smallest, enough
+        if time.monotonic() > enough:
+            return
+        signal.alarm(PATIENCE)
+        try:
+            found = next(examine(case), None) or next(examine_restrictions(case, -2, 9), None)
+        except Exception as error:  # whatever goes wrong is a finding
+            found = f"{type(error).__name__}: {error}"
+        finally:
+            signal.alarm(0)
+        if found:
+            text = as_behaviour(found.splitlines()[0], case)
+            if not smallest:
+                enough = time.monotonic() + SHRINKING
+            if not smallest or len(text) < len(smallest):
+                smallest = text
+            raise WrongError(found)
+
+    # A search that is stopped while it shrinks looks flaky.
+    with contextlib.suppress(WrongError, Flaky):
+        search()
+    return smallest or None
+
+
+def give_up(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError(f"no answer within {PATIENCE} seconds")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Look for programs on which the batch engine is wrong.")
+    parser.add_argument("--seconds", type=float, default=60, help="how long to look (default 60)")
+    parser.add_argument("--seed", type=int, default=None, help="where to begin; random unless given")
+    parser.add_argument("--part", choices=PARTS, help="only this part of the language")
+    options = parser.parse_args()
+    first = options.seed if options.seed is not None else random.randrange(10**6)
+    signal.signal(signal.SIGALRM, give_up)
+    deadline = time.monotonic() + options.seconds
+    parts = {options.part: PARTS[options.part]} if options.part else PARTS
+    for number in itertools.count(first):
+        for name, part in parts.items():
+            # Some rounds without facts that never end, which hide much of what rules derive.
+            found = hunt(replace(part, endless_data=number % 2 == 0), number, deadline)
+            if found:
+                print(f"% seed {number}, {name}\n{found}")
+                return 1
+            if time.monotonic() > deadline:
+                print(f"nothing found, seeds {first} to {number}, {ROUND} programs a seed and part")
+                return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
