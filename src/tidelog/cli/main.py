@@ -1,0 +1,93 @@
+"""The `tidelog` command: its subcommands, and how failures end.
+
+Exit codes: 0 success (or yes), 1 no, 2 bad input, 3 undecided. What the user did wrong is one message on standard
+error, never a traceback; a traceback is a fault of tidelog itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import click
+
+from tidelog.cli.check import check
+from tidelog.cli.demo import demo
+from tidelog.cli.entails import entails
+from tidelog.cli.fmt import fmt
+from tidelog.cli.materialise import materialise
+from tidelog.language.errors import TidelogError
+
+BAD_INPUT = 2
+#: What a shell reports for a process that ended by SIGINT or SIGPIPE.
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+_ALIASES = {"materialize": "materialise"}
+
+
+class _Commands(click.Group):
+    """The subcommands, with the American spelling and a did-you-mean for misspelt ones."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, _ALIASES.get(cmd_name, cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"did you mean {close[0]}?" if close else "`tidelog --help` lists the commands"
+            ctx.fail(f"no such command: {args[0]}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="tidelog", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Rules over time, with guarantees: a reasoner for DatalogMTL.
+
+    \b
+    tidelog materialise rules.dmtl data.facts     print what follows
+    tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
+    tidelog check rules.dmtl                      what kind of program is this?
+    """
+
+
+for _command in (check, materialise, entails, fmt, demo):
+    cli.add_command(_command)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    # Not `cli.main`: how that ends for a closed pipe or an interrupt differs between versions of click.
+    try:
+        with cli.make_context("tidelog", list(sys.argv[1:] if args is None else args)) as context:
+            code = cli.invoke(context)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as problem:
+        problem.show()
+        return BAD_INPUT
+    except TidelogError as problem:
+        click.echo(str(problem), err=True)
+        return BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes standard output once more at its end; there must be something to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except OSError as problem:
+        name = f"{problem.filename}: " if problem.filename else ""
+        click.echo(f"tidelog: {name}{problem.strerror or problem}", err=True)
+        return BAD_INPUT

@@ -1,0 +1,62 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tidelog.data.dataset import Dataset
+    from tidelog.language.program import Program
+    from tidelog.timeline.interval import Time
+
+#: The exit code where an answer exists that could not be found.
+UNDECIDED = 3
+
+rules_argument = click.argument("rules", metavar="RULES")
+data_argument = click.argument("data", metavar="DATA...", nargs=-1, required=True)
+timeline_option = click.option(
+    "--timeline",
+    type=click.Choice(["rational", "integer"]),
+    help="The time points. Default: rational; integer for .tdl files.",
+)
+
+
+def load(rules: str, data: Sequence[str]) -> tuple[Program, Dataset]:
+    """The program and the data of a reasoning command; at most one of all files may be standard input."""
+    from tidelog.data.dataset import Dataset
+    from tidelog.language.program import Program
+
+    if [rules, *data].count("-") > 1:
+        raise click.UsageError("standard input (-) can be read only once")
+    program = Program.load(rules)
+    return program, Dataset.load(*data)
+
+
+def time_range(context: click.Context, option: click.Parameter, value: str | None) -> tuple[Time, Time] | None:
+    """`LO,HI`: two times as facts have them (numbers, fractions, dates), or -inf and inf."""
+    from tidelog.language.errors import TidelogError
+    from tidelog.language.facts import parse_time
+
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    if len(parts) != 2:
+        raise click.BadParameter(f"{value!r} is not two times with a comma between them, like 0,10 or -inf,5")
+    try:
+        lo, hi = (parse_time(part)[0] for part in parts)
+    except TidelogError as problem:
+        raise click.BadParameter(f"{value!r}: {problem.diagnostics[0].message}") from None
+    if lo > hi:
+        raise click.BadParameter(f"{value!r} ends before it begins")
+    return lo, hi
+
+
+def write_out(text: bytes) -> None:
+    """All of it to standard output, which may write less than it is given where it is unbuffered (python -u)."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]

@@ -1,0 +1,1 @@
+"""Data to try things on: small generators, each deterministic by its seed."""

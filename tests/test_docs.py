@@ -1,0 +1,98 @@
+"""What the README and the documentation show is what happens.
+
+Every `console` block is a session in the project's folder: each `$ command` is run by a shell, and must print what
+follows it, on standard output and standard error together. Every `pycon` block is a doctest; blocks of one page
+share their names. `dmtl`, `tdl` and `facts` blocks must parse.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tidelog.data.dataset import Dataset
+from tidelog.language.codes import CODES
+from tidelog.language.program import Program
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [body for found, body in _BLOCK.findall(page.read_text(encoding="utf-8")) if found == kind]
+
+
+def commands(session: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        yield command, expected
+
+
+def sessions() -> Iterator[object]:
+    for page in PAGES:
+        for number, session in enumerate(blocks(page, "console")):
+            yield pytest.param(session, id=f"{page.stem}-{number}")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """An environment in which `tidelog` is this checkout's command, with this interpreter."""
+    command = tmp_path / "tidelog"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from tidelog.cli.main import main; main()" "$@"\n')
+    command.chmod(0o755)
+    paths = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
+    return {**os.environ, **paths, "COLUMNS": "100"}
+
+
+@pytest.mark.parametrize("session", list(sessions()))
+def test_sessions_print_what_the_page_shows(session: str, shell: dict[str, str]) -> None:
+    for command, expected in commands(session):
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=ROOT, env=shell, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
+        )
+        assert done.stdout.decode() == expected, command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = "\n".join(blocks(page, "pycon"))
+    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    report: list[str] = []
+    runner.run(examples, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_programs_and_facts_parse(page: Path) -> None:
+    for kind in ("dmtl", "tdl"):
+        for text in blocks(page, kind):
+            program = Program.parse(text, syntax=kind, source=page.name)
+            assert program.rules
+            again = Program.parse(str(program), syntax=kind, source=page.name)
+            assert str(again) == str(program)
+    for text in blocks(page, "facts"):
+        assert len(Dataset.parse(text, source=page.name)) > 0
+
+
+def test_every_diagnostic_is_documented() -> None:
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\| (TL\d{3}) \| (.*) \|$", text, re.MULTILINE))
+    assert shown == CODES
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
