@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from shell import Shell
 
 settings.register_profile(
     "tidelog", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -15,5 +19,15 @@ settings.load_profile("tidelog")
 def kernels() -> None:
     """Compiled kernels in the cache, so that no command under test says that it compiles them."""
     import tidelog as tl
+    from tidelog.streaming.reasoner import Reasoner
 
-    tl.materialise(tl.Program.parse("A :- B."), tl.Dataset.parse("B@0")).render()
+    program = tl.Program.parse("A :- B, not C.")
+    tl.materialise(program, tl.Dataset.parse("B@0")).render()
+    reasoner = Reasoner(program, "A")
+    for step in (*reasoner.feed(tl.Dataset.parse("B@0\nC@1\nB@2", ordered=True)), reasoner.end()):
+        step.answers.render()
+
+
+@pytest.fixture
+def sh(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(tmp_path, capsys, monkeypatch)

@@ -1,7 +1,9 @@
-"""Looks for programs on which the batch engine is wrong, for as long as one likes.
+"""Looks for programs on which the engine is wrong, for as long as one likes.
 
     python tests/fuzz.py --seconds 600 --seed 7
+    python tests/fuzz.py --seconds 600 --streaming
 
+With `--streaming` programs run over streams that are fed in all ways, and batch reasoning is the judge.
 Prints the smallest failing program that it finds as a file for `tests/behaviour/`, and ends with exit code 1.
 """
 
@@ -21,11 +23,16 @@ from types import FrameType
 sys.path.insert(0, str(Path(__file__).parent))
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+import tidelog as tl
 from examine import as_behaviour, examine, examine_restrictions
 from strategies import Case, Features, cases
+from streams import plans
+from streams_random import describe, examine_stream
 from test_batch import PARTS
+from test_streaming import PARTS as STREAMING_PARTS
 
 #: How many programs of one part of the language are tried before the next part has its turn.
 ROUND = 50
@@ -39,7 +46,7 @@ class WrongError(Exception):
     """A case on which the engine is wrong."""
 
 
-def hunt(part: Features, start: int, deadline: float) -> str | None:
+def hunt(part: Features, start: int, deadline: float, *, streaming: bool) -> str | None:
     """The smallest failing case of one round, as text."""
     smallest = ""
     enough = deadline
@@ -55,20 +62,24 @@ def hunt(part: Features, start: int, deadline: float) -> str | None:
         verbosity=Verbosity.quiet,
         report_multiple_bugs=False,
     )
-    @given(cases(part))
-    def search(case: Case) -> None:
+    @given(cases(part), st.data())
+    def search(case: Case, data: st.DataObject) -> None:
         nonlocal smallest, enough
         if time.monotonic() > enough:
             return
+        plan = data.draw(plans(("A", "B", "C"), integer=part.integer)) if streaming else None
         signal.alarm(PATIENCE)
         try:
-            found = next(examine(case), None) or next(examine_restrictions(case, -2, 9), None)
+            if plan:
+                found = next(examine_stream(tl.Reasoner, case, plan), None)
+            else:
+                found = next(examine(case), None) or next(examine_restrictions(case, -2, 9), None)
         except Exception as error:  # whatever goes wrong is a finding
             found = f"{type(error).__name__}: {error}"
         finally:
             signal.alarm(0)
         if found:
-            text = as_behaviour(found.splitlines()[0], case)
+            text = describe(found, case, plan) if plan else as_behaviour(found.splitlines()[0], case)
             if not smallest:
                 enough = time.monotonic() + SHRINKING
             if not smallest or len(text) < len(smallest):
@@ -86,19 +97,22 @@ def give_up(_signal: int, _frame: FrameType | None) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Look for programs on which the batch engine is wrong.")
+    parser = argparse.ArgumentParser(description="Look for programs on which the engine is wrong.")
     parser.add_argument("--seconds", type=float, default=60, help="how long to look (default 60)")
     parser.add_argument("--seed", type=int, default=None, help="where to begin; random unless given")
-    parser.add_argument("--part", choices=PARTS, help="only this part of the language")
+    parser.add_argument("--streaming", action="store_true", help="programs over streams, instead of batch reasoning")
+    parser.add_argument("--part", choices=[*PARTS, *STREAMING_PARTS], help="only this part of the language")
     options = parser.parse_args()
     first = options.seed if options.seed is not None else random.randrange(10**6)
     signal.signal(signal.SIGALRM, give_up)
     deadline = time.monotonic() + options.seconds
-    parts = {options.part: PARTS[options.part]} if options.part else PARTS
+    parts = STREAMING_PARTS if options.streaming else PARTS
+    if options.part:
+        parts = {options.part: parts[options.part]}
     for number in itertools.count(first):
         for name, part in parts.items():
             # Some rounds without facts that never end, which hide much of what rules derive.
-            found = hunt(replace(part, endless_data=number % 2 == 0), number, deadline)
+            found = hunt(replace(part, endless_data=number % 2 == 0), number, deadline, streaming=options.streaming)
             if found:
                 print(f"% seed {number}, {name}\n{found}")
                 return 1

@@ -260,9 +260,10 @@ def form_complaints(claim: Claim, denominator: int, *, integer: bool) -> Iterato
             every, start = int(forward[0].every * step), int(forward[0].start * step)
             period = [at[cell] for cell in range(start, start + every)]
             yield from period_complaints(key, period, 1 if integer else 2)
-            if start not in begin:
+            if start not in begin and not at[start]:
                 yield f"{shown(key)} does not begin at {forward[0].start}"
-            if any(apart[scope.index(cell)] for cell in range(start, scope.last + 1)):
+            # A fact may reach across: the first round may be the end of a longer stretch.
+            if any(fact.interval.lo >= forward[0].start for fact in own.facts):
                 yield f"facts of {shown(key)} after {forward[0].start}"
             previous = max((cell for cell in begin if cell < start), default=None)
             earlier = not backward and previous is not None and previous > scope.first
@@ -274,7 +275,10 @@ def form_complaints(claim: Claim, denominator: int, *, integer: bool) -> Iterato
             yield from period_complaints(key, period, 1 if integer else 2)
             if start - every not in begin:
                 yield f"{shown(key)} does not begin at {backward[0].start - backward[0].every}"
-            if any(apart[scope.index(cell)] for cell in range(scope.first, start)):
+            # A fact may reach across: before a start that is open, the last round runs on into it.
+            if any(
+                fact.interval.hi <= backward[0].start and fact.interval.lo < backward[0].start for fact in own.facts
+            ):
                 yield f"facts of {shown(key)} before {backward[0].start}"
             following = min((cell for cell in begin if cell > start - every), default=None)
             later = not forward and following is not None and following + every < scope.last

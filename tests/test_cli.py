@@ -2,55 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import pytest
 
-from tidelog.cli.main import cli, run
+from shell import ROOT, Ran, Shell, start
+from tidelog.cli.main import cli
 
 pytestmark = pytest.mark.usefixtures("kernels")
-
-ROOT = Path(__file__).parent.parent
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
-class Shell:
-    """Runs commands in this process, in a folder of its own."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-        monkeypatch.chdir(folder)
-
-    def write(self, name: str, text: str) -> str:
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
-
-    def __call__(self, *args: str, stdin: str = "") -> Ran:
-        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        code = run(args)
-        captured = self._capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-
-@pytest.fixture
-def sh(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(tmp_path, capsys, monkeypatch)
 
 
 @pytest.fixture
@@ -314,15 +279,6 @@ def test_every_command_has_help_with_an_example_that_works(sh: Shell, name: str)
     done = subprocess.run(["sh", "-c", script], cwd=sh.folder, env=env, capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout
-
-
-def start(folder: Path, *args: str) -> subprocess.Popen[bytes]:
-    script = "from tidelog.cli.main import main; main()"
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *args], cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=pipe
-    )
 
 
 def test_a_reader_that_goes_away_is_no_error(sh: Shell, rules: str) -> None:

@@ -155,6 +155,43 @@ def test_the_behaviour_suite_is_what_the_oracle_says(case: Behaviour) -> None:
         assert not [*form_complaints(claim, denominator, integer=integer)]
 
 
+MISTAKES = {
+    "a fact too few": ["C@[1,2]", "A@[0,2)"],
+    "a fact too many": ["A@[0,2]", "C@[1,2]", "C@9"],
+    "an end too far": ["A@[0,2]", "C@[1,3]"],
+    "an end that is open": ["A@[0,2]", "C@[1,2)"],
+    "not maximal": ["A@[0,2]", "C@[1,3/2)", "C@[3/2,2]"],
+    "nothing repeats": ["A@[0,2]", "C@[1,2]", "D@0"],
+    "another period": ["A@[0,2]", "C@[1,2]", "% repeats every 2 from 0: D@0"],
+    "twice the period": ["A@[0,2]", "C@[1,2]", "% repeats every 6 from 0: D@0", "% repeats every 6 from 0: D@3"],
+    "a late start": ["A@[0,2]", "C@[1,2]", "D@0", "% repeats every 3 from 3: D@3"],
+    "an early start": ["A@[0,2]", "C@[1,2]", "% repeats every 3 from -3: D@-3"],
+    "repeats into the past": [
+        "A@[0,2]",
+        "C@[1,2]",
+        "% repeats every 3 from 0: D@0",
+        "% repeats every 3 before 0: D@-3",
+    ],
+    "it has always been so": ["A@[0,2]", "C@[1,2]", "% repeats every 3 from 0: D@0", "F@(-inf,inf)"],
+}
+
+
+@pytest.mark.parametrize("lines", MISTAKES.values(), ids=MISTAKES.keys())
+def test_the_judge_notices(lines: list[str]) -> None:
+    text = """
+        A :- Diamondminus[0,1] B.
+        C :- A Since[1,5] E.
+        D :- Diamondminus[3,3] D.
+        F :- Boxplus[1,inf) F.
+    """
+    program = Program.parse(text)
+    facts = [parse_fact(line)[0] for line in ("B@[0,1]", "E@0", "D@0")]
+    right = read_claim(["A@[0,2]", "C@[1,2]", "% repeats every 3 from 0: D@0"])
+    for claim, wrong in ((right, False), (read_claim(lines), True)):
+        found = [*complaints(program.rules, facts, claim, integer=False), *form_complaints(claim, 2, integer=False)]
+        assert bool(found) == wrong
+
+
 def fact_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and line[0] not in "%#"]
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from math import lcm
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.data import scanner
+from tidelog.data.columns import facts_of
 from tidelog.data.dataset import Dataset
+from tidelog.data.symbols import Symbols
 from tidelog.language.errors import TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.syntax import Fact
@@ -194,3 +197,56 @@ def test_a_text_of_many_blocks_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_text_gives_no_facts() -> None:
     assert len(Dataset.parse("")) == 0
     assert len(Dataset.parse("% nothing\n\n  # here")) == 0
+
+
+def in_order(data: Dataset) -> list[Fact]:
+    """The facts of an ordered dataset, sorted by their positions, which are 0, 1, 2, ..."""
+    found: dict[int, Fact] = {}
+    for relation in data.relations.values():
+        assert relation.order is not None
+        found |= dict(zip(relation.order.tolist(), facts_of(data.symbols, data.denominator, relation), strict=True))
+    assert sorted(found) == list(range(len(data)))
+    return [fact for _, fact in sorted(found.items())]
+
+
+def mixed_lines(count: int) -> list[str]:
+    lines = [f"P{i % 3}(c{i % 17},{i})@[{i},{i}.5)" if i % 4 else f"Q(c{i})@{i}/3" for i in range(count)]
+    for i in range(0, count, 7):
+        lines[i] = f"Slow{i % 2}(a)@{i}min"
+    return ["% a comment", *lines]
+
+
+def test_positions_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "BLOCK", 64)
+    monkeypatch.setattr(scanner, "BATCH", 50)
+    for lines in (mixed_lines(300), [f"P(x{i})@{i}" for i in range(300)], ["Slow(a)@3min", "Slow(b)@1min"], []):
+        given_order = [parse_fact(line)[0] for line in lines if not line.startswith("%")]
+        data = Dataset.parse("\n".join(lines), ordered=True)
+        assert in_order(data) == given_order
+        assert in_order(data.rescaled(60 * data.denominator)) == given_order
+        assert in_order(data | data) == given_order * 2
+        assert all(relation.order is None for relation in Dataset.parse("\n".join(lines)).relations.values())
+
+
+def test_positions_go_through_temporal_facts() -> None:
+    data = Dataset.parse("P(a,3)\nQ(b)@1\nP(b)@2\nP(c,1)", ordered=True).timed(frozenset({("P", 1)}))
+    assert [(fact.predicate, fact.args, str(fact.interval)) for fact in in_order(data)] == [
+        ("P", ("a",), "3"),
+        ("Q", ("b",), "1"),
+        ("P", ("b",), "2"),
+        ("P", ("c",), "1"),
+    ]
+
+
+def test_positions_go_over_several_files(tmp_path: Path) -> None:
+    (tmp_path / "a.facts").write_text("P(a)@1\nS@5min\nQ(b)@2\n")
+    (tmp_path / "P.csv").write_text("x,time\nc,0\nd,1\n")
+    data = Dataset.load(tmp_path / "P.csv", tmp_path / "a.facts", tmp_path / "P.csv", ordered=True)
+    assert [fact.args for fact in in_order(data)] == [("c",), ("d",), ("a",), (), ("b",), ("c",), ("d",)]
+    assert all(relation.order is None for relation in Dataset.load(tmp_path / "a.facts").relations.values())
+
+
+def test_lines_may_be_counted_from_another_number() -> None:
+    with pytest.raises(TidelogError) as caught:
+        scanner.scan(b"P(a)@1\nP(a@4\n", Symbols(), "facts.txt", line=1000)
+    assert str(caught.value.diagnostics[0].place).startswith("facts.txt:1001:")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
     from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
+    from tidelog.streaming.reasoner import Reasoner
     from tidelog.timeline.interval import Interval
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ _HOME = {
     "Interval": "tidelog.timeline.interval",
     "Model": "tidelog.model",
     "Program": "tidelog.language.program",
+    "Reasoner": "tidelog.streaming.reasoner",
     "Repeat": "tidelog.model",
     "Report": "tidelog.analysis.report",
     "TidelogError": "tidelog.language.errors",
@@ -43,6 +45,7 @@ __all__ = [
     "Interval",
     "Model",
     "Program",
+    "Reasoner",
     "Repeat",
     "Report",
     "TidelogError",

@@ -90,9 +90,10 @@ class Model:
         from tidelog.data.render import render_rows
 
         iso = self._dates if iso is None else iso
-        timeline = "rational" if self._grid.dense else "integer"
         parts = [
-            render_rows(self._symbols, name, rows.args, rows.lo, rows.hi, self._grid.denominator, timeline, iso, fmt)
+            render_rows(
+                self._symbols, name, rows.args, rows.lo, rows.hi, self._grid.denominator, self._grid.timeline, iso, fmt
+            )
             for name, (rows, _) in self._divided.items()
         ]
         for repeat in self.repeats:

@@ -16,7 +16,7 @@ from tidelog.analysis.flatten import VIOLATION, FlatRule, flatten
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.engine.extent import Extent
 from tidelog.engine.fixpoint import Problem, Unsettled, solve
-from tidelog.engine.store import Rows
+from tidelog.engine.store import Int64s, Rows
 from tidelog.language.errors import Diagnostic, TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.printer import format_rule
@@ -148,17 +148,17 @@ def _prepared(
     from tidelog.data.dataset import Dataset
 
     strata(program.rules)
-    dense = _timeline(program, timeline) == "rational"
+    dense = timeline_of(program, timeline) == "rational"
     if program.temporal is not None:
         data = data.timed(program.temporal.temporal)
     if program.facts:
         data = data | Dataset.from_facts(program.facts)
-    arities = dict(_arities(program))
-    _refuse_arities(arities, data, fact)
-    fine = [Fraction(end).denominator for end in _ends(program)]
+    arities = dict(arities_of(program))
+    refuse_arities(arities, data, fact)
+    fine = [Fraction(end).denominator for end in ends_of(program)]
     asked = [] if stretch is None else [Fraction(e).denominator for e in (stretch.lo, stretch.hi) if abs(e) != INF]
     if not dense:
-        _refuse_fractions(program, data)
+        refuse_fractions(program, data)
         asked = []
     grid = Grid(dense, lcm(data.denominator, *fine, *asked))
     data = data.rescaled(grid.denominator) if grid.denominator != data.denominator else data
@@ -181,7 +181,7 @@ def _prepared(
     return _Setting(program, data, grid, problem, until)
 
 
-def _timeline(program: Program, timeline: str | None) -> str:
+def timeline_of(program: Program, timeline: str | None) -> str:
     if timeline is None or timeline == program.timeline:
         return program.timeline
     if timeline not in ("rational", "integer"):
@@ -198,28 +198,32 @@ def _timeline(program: Program, timeline: str | None) -> str:
     return timeline
 
 
-def _arities(program: Program) -> Iterable[tuple[str, int]]:
+def arities_of(program: Program) -> Iterable[tuple[str, int]]:
     for rule in program.rules:
         head = head_atom(rule)
         for atom in ([head] if head else []) + [atom for atom, _ in dependencies(rule)]:
             yield atom.predicate, len(atom.args)
 
 
-def _refuse_arities(arities: dict[str, int], data: Dataset, fact: Fact | None) -> None:
+def refuse_arities(arities: dict[str, int], data: Dataset, fact: Fact | None) -> None:
+    """One number of arguments for each predicate, in rules, data and question together."""
+    known = {name: (arity, "the rules") for name, arity in arities.items()}
     counted = [(name, arity, "the data") for name, arity in data.relations]
     if fact is not None:
         counted.append((fact.predicate, len(fact.args), "the fact asked for"))
-        arities = {**dict(data.relations.keys()), **arities}
-    wrong = [
-        Diagnostic(
-            "TL102",
-            f"{name} has {_arguments(arity)} in {where}, but {_arguments(arities[name])} in the rules",
-            law="a predicate has one number of arguments",
-            help="correct the facts, or give one of the two predicates another name",
-        )
-        for name, arity, where in counted
-        if arities.get(name, arity) != arity
-    ]
+    wrong: list[Diagnostic] = []
+    for name, arity, where in counted:
+        expected, there = known.setdefault(name, (arity, where))
+        if arity != expected:
+            also = "elsewhere in the data" if there == where else f"in {there}"
+            wrong.append(
+                Diagnostic(
+                    "TL102",
+                    f"{name} has {_arguments(arity)} in {where}, but {_arguments(expected)} {also}",
+                    law="a predicate has one number of arguments",
+                    help="correct the facts, or give one of the two predicates another name",
+                )
+            )
     if wrong:
         raise TidelogError(wrong)
 
@@ -246,7 +250,7 @@ def _rule_ranges(rule: Rule) -> Iterable[Interval]:
             yield from _ranges(literal.formula)
 
 
-def _ends(program: Program) -> Iterable[Fraction]:
+def ends_of(program: Program) -> Iterable[Fraction]:
     for rule in program.rules:
         for interval in _rule_ranges(rule):
             for end in (interval.lo, interval.hi):
@@ -254,7 +258,7 @@ def _ends(program: Program) -> Iterable[Fraction]:
                     yield end
 
 
-def _refuse_fractions(program: Program, data: Dataset) -> None:
+def refuse_fractions(program: Program, data: Dataset) -> None:
     """On the integer timeline every time is an integer."""
     law = "on the integer timeline all times and ranges are integers"
     wrong = [
@@ -282,12 +286,17 @@ def _refuse_fractions(program: Program, data: Dataset) -> None:
         raise TidelogError(wrong)
 
 
-def _on_grid(relation: Relation, dense: bool) -> Rows:
+def on_timeline(lo: Int64s, hi: Int64s, dense: bool) -> tuple[Int64s, Int64s]:
+    """Ends on the doubled grid as ends on the timeline; on the integers an interval may be empty (lo > hi)."""
     if dense:
-        return Rows(relation.args, relation.lo, relation.hi)
-    lo = np.where(relation.lo == NEG_INF, NEG_INF, (relation.lo + 1) >> 1)
-    hi = np.where(relation.hi == POS_INF, POS_INF, relation.hi >> 1)
-    return Rows(relation.args, lo, hi).where(lo <= hi)
+        return lo, hi
+    return np.where(lo == NEG_INF, NEG_INF, (lo + 1) >> 1), np.where(hi == POS_INF, POS_INF, hi >> 1)
+
+
+def _on_grid(relation: Relation, dense: bool) -> Rows:
+    lo, hi = on_timeline(relation.lo, relation.hi, dense)
+    rows = Rows(relation.args, lo, hi)
+    return rows if dense else rows.where(lo <= hi)
 
 
 def _covers(setting: _Setting, extent: Extent, fact: Fact) -> bool:
@@ -325,12 +334,12 @@ def _refuse_violations(setting: _Setting, extents: dict[str, Extent]) -> None:
         for row in range(min(len(rows), 3)):
             values = [symbols.value(int(a)) for a in rows.args[:, row]]
             when = setting.grid.interval(int(rows.lo[row]), int(rows.hi[row]))
-            found.append(_violation(user_rule, rule, values, when))
+            found.append(violation(user_rule, rule, values, when))
     if found:
         raise Inconsistent(found)
 
 
-def _violation(user_rule: Rule, rule: FlatRule, values: list[str | Fraction], when: Interval) -> Diagnostic:
+def violation(user_rule: Rule, rule: FlatRule, values: list[str | Fraction], when: Interval) -> Diagnostic:
     binding = ", ".join(
         f"{v.name} = {value}"
         for v, value in zip(rule.args, values, strict=True)

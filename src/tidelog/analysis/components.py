@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tidelog.language.errors import Diagnostic, TidelogError
 from tidelog.language.syntax import Atom, Binary, Formula, Literal, Rule, Unary
@@ -133,6 +134,13 @@ def negative_cycles(rules: tuple[Rule, ...]) -> Iterator[Diagnostic]:
         head = head_atom(rule)
         if head is not None:
             graph.setdefault(head.predicate, []).extend(atom.predicate for atom, _ in dependencies(rule))
+    positive = {
+        (head.predicate, atom.predicate)
+        for rule in rules
+        if (head := head_atom(rule)) is not None
+        for atom, negative in dependencies(rule)
+        if not negative
+    }
     home = {p: component for component in connected(graph) for p in component.predicates}
     reported: set[tuple[str, ...]] = set()
     for rule in rules:
@@ -145,7 +153,8 @@ def negative_cycles(rules: tuple[Rule, ...]) -> Iterator[Diagnostic]:
                 continue
             reported.add(component.predicates)
             path = _path(graph, atom.predicate, head.predicate, set(component.predicates))
-            cycle = " -> ".join([head.predicate, f"not {atom.predicate}", *path[1:]])
+            steps = (f"not {b}" if (a, b) not in positive else b for a, b in pairwise(path))
+            cycle = " -> ".join([head.predicate, f"not {atom.predicate}", *steps])
             yield Diagnostic(
                 "TL301",
                 f"negation runs through a cycle: {cycle}",

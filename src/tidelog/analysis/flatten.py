@@ -226,6 +226,9 @@ class _Flattening:
                 found.append(self._under(Op.DIAMOND, pair if op is Op.SINCE else negated(pair), right))
                 continue
             right = self._named(right)
+            if pair[1] <= (0 if self.grid.dense else 1):
+                found += self._alone(op, pair, right)
+                continue
             free = False
             for left in lefts:
                 assert isinstance(left, FlatLiteral)
@@ -244,9 +247,9 @@ class _Flattening:
             name = self.names[key] = f"${len(self.names) + 1}"
             self._rule(name, variables, (0, 0), (right, replace(left, op=op, range=pair)))
             for alone in self._alone(op, pair, right):
-                ever = FlatLiteral(left.predicate, left.args, Op.DIAMOND, (NEG_INF, POS_INF))
                 covered = set(_variables((left,))) <= set(_variables((right,)))
-                self._rule(name, variables, (0, 0), (alone,) if covered else (alone, ever))
+                ever = FlatLiteral(left.predicate, left.args, Op.DIAMOND, (NEG_INF, POS_INF))
+                self._rule(name, variables, (0, 0), (alone,) if covered else (alone, self._named(ever)))
         return FlatLiteral(self.names[key], variables)
 
     def _alone(self, op: Op, pair: Pair, right: FlatLiteral) -> list[FlatLiteral]:

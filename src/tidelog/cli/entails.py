@@ -6,7 +6,7 @@ import json
 
 import click
 
-from tidelog.cli.options import UNDECIDED, data_argument, load, rules_argument, timeline_option
+from tidelog.cli.options import UNDECIDED, data_argument, killable, load, rules_argument, timeline_option
 
 _EXIT = {"yes": 0, "no": 1, "unknown": UNDECIDED}
 
@@ -29,6 +29,7 @@ def entails(rules: str, data: tuple[str, ...], fact: str, timeline: str | None, 
     from tidelog.reasoning import entails as decide
 
     program, dataset = load(rules, data)
-    answer = decide(program, dataset, fact, timeline=timeline).value
+    with killable():
+        answer = decide(program, dataset, fact, timeline=timeline).value
     click.echo(json.dumps({"fact": fact, "answer": answer}, ensure_ascii=False) if as_json else answer)
     return _EXIT[answer]

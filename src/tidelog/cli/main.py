@@ -18,6 +18,8 @@ from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
 from tidelog.cli.fmt import fmt
 from tidelog.cli.materialise import materialise
+from tidelog.cli.state import state
+from tidelog.cli.stream import stream
 from tidelog.language.errors import TidelogError
 
 BAD_INPUT = 2
@@ -52,11 +54,12 @@ def cli() -> None:
     \b
     tidelog materialise rules.dmtl data.facts     print what follows
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
+    tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog check rules.dmtl                      what kind of program is this?
     """
 
 
-for _command in (check, materialise, entails, fmt, demo):
+for _command in (check, materialise, entails, stream, state, fmt, demo):
     cli.add_command(_command)
 
 

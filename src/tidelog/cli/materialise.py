@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidelog.cli.options import UNDECIDED, data_argument, load, rules_argument, time_range, timeline_option, write_out
+from tidelog.cli.options import (
+    UNDECIDED,
+    data_argument,
+    killable,
+    load,
+    rules_argument,
+    time_range,
+    timeline_option,
+    write_out,
+)
 
 if TYPE_CHECKING:
     from tidelog.timeline.interval import Time
@@ -49,7 +58,8 @@ def materialise(
 
     program, dataset = load(rules, data)
     try:
-        model = reason(program, dataset, query=queries or None, between=between, timeline=timeline)
+        with killable():
+            model = reason(program, dataset, query=queries or None, between=between, timeline=timeline)
     except Undecided as problem:
         click.echo(str(problem), err=True)
         return UNDECIDED

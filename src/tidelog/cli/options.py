@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -60,3 +63,16 @@ def write_out(text: bytes) -> None:
     rest = memoryview(text)
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
+
+
+@contextmanager
+def killable() -> Iterator[None]:
+    """Lets Ctrl-C end the process at once inside: compiled code would not notice an exception before its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

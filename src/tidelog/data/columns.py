@@ -6,7 +6,7 @@ Everything that reads data (fact text, tables, Python objects) makes `Columns`; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tidelog.data.symbols import Symbols
 from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
 
@@ -26,13 +27,17 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """The facts of one predicate: one row of `args` an argument, and closed pairs `lo`, `hi` on the doubled grid."""
+    """The facts of one predicate: one row of `args` an argument, and closed pairs `lo`, `hi` on the doubled grid.
+
+    `order` is the position of each fact in the input, counted over all relations; None where nobody asked for it.
+    """
 
     predicate: str
     arity: int
     args: Ids
     lo: Times
     hi: Times
+    order: Times | None = None
 
     def __len__(self) -> int:
         return len(self.lo)
@@ -106,7 +111,7 @@ def rescaled(symbols: Symbols, columns: Columns, denominator: int) -> Columns:
             fact = _shown(symbols, columns, relation, int(np.argmax(far)))
             raise leaves_63_bits(f"of {fact}, in ticks of 1/{denominator},")
         lo, hi = refined(relation.lo, relation.hi, factor)
-        relations[key] = Relation(relation.predicate, relation.arity, relation.args, lo, hi)
+        relations[key] = Relation(relation.predicate, relation.arity, relation.args, lo, hi, relation.order)
     return Columns(denominator, columns.dates, relations)
 
 
@@ -122,6 +127,18 @@ def combined(symbols: Symbols, parts: Sequence[Columns]) -> Columns:
     return Columns(denominator, any(part.dates for part in parts), {key: _joined(some) for key, some in found.items()})
 
 
+def after(columns: Columns, count: int) -> Columns:
+    """The same facts with their positions moved behind `count` others. Facts without positions are in the order of
+    their rows where they are of one predicate, as those of a table are; else they stay without."""
+    moved: dict[Key, Relation] = {}
+    for key, relation in columns.relations.items():
+        order = relation.order
+        if order is None and len(columns.relations) == 1:
+            order = np.arange(len(relation))
+        moved[key] = replace(relation, order=None if order is None else order + count)
+    return replace(columns, relations=moved)
+
+
 def timed(symbols: Symbols, columns: Columns, temporal: frozenset[Key]) -> Columns:
     """Facts as temporal Datalog writes them: where a predicate, with its arity without time, is in `temporal`, the last
     argument of a fact that came without a time is its time."""
@@ -132,10 +149,12 @@ def timed(symbols: Symbols, columns: Columns, temporal: frozenset[Key]) -> Colum
             continue
         ids, row = np.unique(relation.args[-1][always], return_inverse=True)
         times = np.array([2 * _natural(symbols.value(int(id)), predicate) for id in ids], np.int64)[row]
-        moved = Relation(predicate, arity - 1, relation.args[:-1, always], times, times)
+        order = relation.order
+        when, rest = (None, None) if order is None else (order[always], order[~always])
+        moved = Relation(predicate, arity - 1, relation.args[:-1, always], times, times, when)
         parts.append(Columns(1, False, {(predicate, arity - 1): moved}))
         parts[0].relations[predicate, arity] = Relation(
-            predicate, arity, relation.args[:, ~always], relation.lo[~always], relation.hi[~always]
+            predicate, arity, relation.args[:, ~always], relation.lo[~always], relation.hi[~always], rest
         )
         if always.all():
             del parts[0].relations[predicate, arity]
@@ -184,12 +203,14 @@ def facts_of(symbols: Symbols, denominator: int, relation: Relation) -> Iterator
 def _joined(relations: list[Relation]) -> Relation:
     if len(relations) == 1:
         return relations[0]
+    orders = [relation.order for relation in relations if relation.order is not None]
     return Relation(
         relations[0].predicate,
         relations[0].arity,
         np.concatenate([relation.args for relation in relations], axis=1),
         np.concatenate([relation.lo for relation in relations]),
         np.concatenate([relation.hi for relation in relations]),
+        np.concatenate(orders) if len(orders) == len(relations) else None,
     )
 
 
@@ -215,4 +236,4 @@ def own_denominator(fact: Fact) -> int:
 def _shown(symbols: Symbols, columns: Columns, relation: Relation, row: int) -> str:
     one = Relation(relation.predicate, relation.arity, relation.args[:, [row]], relation.lo[[row]], relation.hi[[row]])
     fact = next(facts_of(symbols, columns.denominator, one))
-    return f"{fact.predicate}@{fact.interval}"
+    return format_fact(fact)

@@ -6,6 +6,7 @@ A dataset is immutable but for its dictionary, which only grows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tidelog.data import columns
@@ -41,22 +42,26 @@ class Dataset:
         self.relations: dict[Key, Relation] = facts.relations
 
     @staticmethod
-    def parse(text: str, *, source: str = "<text>") -> Dataset:
-        """The facts of a text, one a line; raises a TidelogError that names every bad line."""
+    def parse(text: str, *, source: str = "<text>", ordered: bool = False) -> Dataset:
+        """The facts of a text, one a line; raises a TidelogError that names every bad line.
+
+        With `ordered`, relations know the position of each fact in the text.
+        """
         from tidelog.data.scanner import scan
 
         symbols = Symbols()
-        return Dataset(symbols, scan(text, symbols, source))
+        return Dataset(symbols, scan(text, symbols, source, ordered=ordered))
 
     @staticmethod
-    def load(*paths: str | Path) -> Dataset:
+    def load(*paths: str | Path, ordered: bool = False) -> Dataset:
         """The facts of files: fact text, `.csv`, `.jsonl`, `.parquet`; see `tidelog.data.files`.
 
-        `Dataset.load("facts.txt", "Signal.csv", "Connect=edges.parquet")`
+        `Dataset.load("facts.txt", "Signal.csv", "Connect=edges.parquet")`. With `ordered`, relations know the position
+        of each fact in the files, taken one after the other.
         """
         from tidelog.data.files import load_paths
 
-        return load_paths(paths)
+        return load_paths(paths, ordered=ordered)
 
     @staticmethod
     def from_facts(facts: Iterable[str | Fact]) -> Dataset:
@@ -83,12 +88,13 @@ class Dataset:
         return Dataset(self.symbols, columns.timed(self.symbols, self._columns(), temporal))
 
     def __or__(self, other: Dataset) -> Dataset:
-        """The facts of both."""
+        """The facts of both; where both know their positions, those of the other come behind."""
         symbols = self.symbols.copy()
         ids = symbols.merge(other.symbols)
+        count = len(self)
         moved = {
-            key: Relation(relation.predicate, relation.arity, ids[relation.args], relation.lo, relation.hi)
-            for key, relation in other.relations.items()
+            key: replace(r, args=ids[r.args], order=None if r.order is None else r.order + count)
+            for key, r in other.relations.items()
         }
         theirs = Columns(other.denominator, other.dates, moved)
         return Dataset(symbols, combined(symbols, [self._columns(), theirs]))

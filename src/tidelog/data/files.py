@@ -11,34 +11,60 @@ import gzip
 import re
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path, PurePath
+from typing import BinaryIO, cast
 
-from tidelog.data.columns import EMPTY, Columns, Key, combined, timed
+from tidelog.data.columns import EMPTY, Columns, Key, after, combined, timed
 from tidelog.data.dataset import Dataset
 from tidelog.data.symbols import Symbols
 from tidelog.language.errors import Diagnostic, Place, TidelogError
+
+#: Bytes of text that are read at once.
+PIECE = 1 << 20
 
 _NAMED = re.compile(r"([^=/\\]+)=(.+)", re.DOTALL)
 _TABLES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
 
-def load_paths(paths: Iterable[str | Path], temporal: frozenset[Key] = frozenset()) -> Dataset:
-    """The facts of all the files. For `temporal` see `Dataset.timed`."""
+def load_paths(
+    paths: Iterable[str | Path], temporal: frozenset[Key] = frozenset(), *, ordered: bool = False
+) -> Dataset:
+    """The facts of all the files. For `temporal` see `Dataset.timed`; with `ordered`, facts know their positions."""
     symbols = Symbols()
-    parts = [timed(symbols, _load(str(path), symbols), temporal) for path in paths]
+    parts: list[Columns] = []
+    count = 0
+    for path in paths:
+        part = _load(str(path), symbols, ordered)
+        if ordered:
+            part = after(part, count)
+            count += sum(len(relation) for relation in part.relations.values())
+        parts.append(timed(symbols, part, temporal))
     return Dataset(symbols, combined(symbols, parts) if parts else EMPTY)
 
 
-def _load(given: str, symbols: Symbols) -> Columns:
+def is_text(given: str) -> bool:
+    """Whether a path is that of fact text, and not of a table."""
+    return not _parts(given)[2]
+
+
+def _parts(given: str) -> tuple[str | None, str, str]:
+    """The predicate that a path names, the path itself, and its suffix if it is that of a table."""
     named = _NAMED.fullmatch(given)
     predicate, path = (named[1].strip(), named[2]) if named and not Path(given).exists() else (None, given)
     suffixes = PurePath(path).suffixes
     if suffixes and suffixes[-1].lower() == ".gz":
         suffixes.pop()
-    form = _TABLES.get(suffixes[-1].lower()) if suffixes else None
+    table = bool(suffixes) and suffixes[-1].lower() in _TABLES
+    return predicate, path, suffixes[-1] if table else ""
+
+
+def _load(given: str, symbols: Symbols, ordered: bool) -> Columns:
+    predicate, path, suffix = _parts(given)
+    form = _TABLES.get(suffix.lower())
     if form is None:
-        return _load_text(path, predicate, symbols)
+        return _load_text(path, predicate, symbols, ordered)
     from tidelog.data.tables import read_table
 
     data = read_bytes(path)
@@ -47,12 +73,12 @@ def _load(given: str, symbols: Symbols) -> Columns:
         check_utf8(data, path)
     name = predicate or PurePath(path).name.removesuffix(".gz")
     if predicate is None:
-        name = name[: -len(suffixes[-1])]
+        name = name[: -len(suffix)]
     return read_table(data, form, _checked_predicate(name, path), path, symbols)
 
 
-def _load_text(path: str, predicate: str | None, symbols: Symbols) -> Columns:
-    from tidelog.data.scanner import scan
+def _load_text(path: str, predicate: str | None, symbols: Symbols, ordered: bool) -> Columns:
+    from tidelog.data.scanner import scan_pieces
 
     if predicate is not None:
         raise TidelogError(
@@ -63,18 +89,35 @@ def _load_text(path: str, predicate: str | None, symbols: Symbols) -> Columns:
                 help=f"write the path alone: {path}",
             )
         )
-    data = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
-    check_utf8(data, path)
-    return scan(data, symbols, path if path != "-" else "<stdin>")
+    return scan_pieces(_pieces(path), symbols, path if path != "-" else "<stdin>", ordered=ordered)
+
+
+def _pieces(path: str) -> Iterator[bytes]:
+    """A text in pieces of whole lines, so that a large file is never in memory as a whole."""
+    with _refusals(path), _opened(path) as file:
+        piece = file.read(PIECE).removeprefix(b"\xef\xbb\xbf")
+        while piece:
+            yield piece if piece.endswith(b"\n") else piece + file.readline()
+            piece = file.read(PIECE)
+
+
+def _opened(path: str) -> AbstractContextManager[BinaryIO]:
+    if path == "-":
+        return nullcontext(sys.stdin.buffer)
+    return cast(BinaryIO, gzip.open(path)) if path.lower().endswith(".gz") else Path(path).open("rb")
 
 
 def read_bytes(path: str) -> bytes:
     """All of a file, or of standard input for `-`; a file that ends with .gz is unpacked."""
+    with _refusals(path), _opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _refusals(path: str) -> Iterator[None]:
+    """What can go wrong with a file, as errors that say so."""
     try:
-        if path == "-":
-            return sys.stdin.buffer.read()
-        data = Path(path).read_bytes()
-        return gzip.decompress(data) if path.lower().endswith(".gz") else data
+        yield
     except IsADirectoryError:
         help = f"name the files in it, for example {path.rstrip('/')}/*"
         raise TidelogError(Diagnostic("TL010", f"cannot read {path}: it is a directory", help=help)) from None
@@ -86,8 +129,8 @@ def read_bytes(path: str) -> bytes:
         raise TidelogError(Diagnostic("TL010", f"cannot read {path}: {reason}")) from None
 
 
-def check_utf8(data: bytes, path: str) -> None:
-    """Refuse bytes that are not UTF-8, with the place of the first that is not."""
+def check_utf8(data: bytes, path: str, line: int = 1) -> None:
+    """Refuse bytes that are not UTF-8, with the place of the first that is not. `line` is the number of the first."""
     if data.isascii():
         return
     try:
@@ -95,7 +138,7 @@ def check_utf8(data: bytes, path: str) -> None:
     except UnicodeDecodeError as error:
         start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[start : error.start].decode()) + 1
-        place = Place(path, data.count(b"\n", 0, start) + 1, column)
+        place = Place(path, data.count(b"\n", 0, start) + line, column)
         raise TidelogError(Diagnostic("TL010", "this file is not UTF-8 text", place, help="save it as UTF-8")) from None
 
 

@@ -18,6 +18,8 @@ from tidelog.data.symbols import (
     RATIONAL,
     SymbolTable,
     bare_kind,
+    checked_slot,
+    first_slot,
     groups_of,
     intern_rational,
     intern_words,
@@ -58,7 +60,7 @@ _COMMA, _DOT, _AT, _SQUARE, _BACKSLASH, _SQUARE_CLOSE = 44, 46, 64, 91, 92, 93
 
 class Rows(NamedTuple):
     """What a batch of blocks gives, in the order of the text. `counts`: rows, arguments, fractional ends, hard lines,
-    known relations, whether there were dates, and how many arguments there were before the present block."""
+    known relations, whether there were dates, how many arguments there were before the present block, and lines."""
 
     relation: Ids
     lo: Times
@@ -68,7 +70,8 @@ class Rows(NamedTuple):
     first: npt.NDArray[np.int64]  # the words of every argument of the present block,
     second: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]  # where it begins,
-    size: npt.NDArray[np.int64]  # and its length and kind; 0 if its id is known
+    size: npt.NDArray[np.int64]  # its length and kind, 0 if its id is known,
+    known: Ids  # and its id + 1 as far as that is found at once
     fraction: npt.NDArray[np.int64]  # 2 * row, + 1 for the right end: an end between two whole numbers
     numerator: npt.NDArray[np.int64]
     denominator: npt.NDArray[np.int64]
@@ -76,7 +79,7 @@ class Rows(NamedTuple):
     counts: npt.NDArray[np.int64]
 
 
-ROWS, ARGS, FRACTIONS, HARD, RELATIONS, DATES, ARGS_BEFORE = 0, 1, 2, 3, 4, 5, 6
+ROWS, ARGS, FRACTIONS, HARD, RELATIONS, DATES, ARGS_BEFORE, LINES = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Predicates(NamedTuple):
@@ -105,11 +108,12 @@ def empty_rows(size: int) -> Rows:
         second=longs(size),
         start=longs(size),
         size=longs(size),
+        known=np.empty(size, np.int32),
         fraction=longs(2 * size),
         numerator=longs(2 * size),
         denominator=longs(2 * size),
         hard=longs(size),
-        counts=np.zeros(7, np.int64),
+        counts=np.zeros(8, np.int64),
     )
 
 
@@ -183,6 +187,8 @@ def _args(
         at = uint64(count - rows.counts[ARGS_BEFORE])
         if kind == RATIONAL:
             rows.args[count] = intern_rational(symbols, data, start, i)
+            rows.first[at] = 0
+            rows.second[at] = 0
             rows.size[at] = 0
         else:
             rows.first[at] = h
@@ -202,16 +208,24 @@ def _args(
 
 @inlined
 def _intern_args(data: Bytes, symbols: SymbolTable, rows: Rows) -> None:
-    """Give ids to the arguments of the block. All in one go, since then the processor looks up several at a time
-    instead of waiting for memory at each."""
+    """Give ids to the arguments of the block. All in one go and step by step, without branches that depend on what the
+    table holds: then the processor looks up many at a time instead of waiting for memory at each."""
     before = rows.counts[ARGS_BEFORE]
-    for k in range(rows.counts[ARGS] - before):
+    count = rows.counts[ARGS] - before
+    for k in range(count):
+        rows.known[k] = first_slot(symbols, rows.first[k], rows.second[k])
+    for k in range(count):
+        rows.known[k] = checked_slot(symbols, rows.known[k], rows.first[k], rows.second[k])
+    for k in range(count):
         size = rows.size[k]
         if size:
-            start = rows.start[k]
-            rows.args[before + k] = intern_words(
-                symbols, data, start, start + (size >> 8), size & 255, rows.first[k], rows.second[k]
-            )
+            known = int64(rows.known[k])
+            if known == 0:
+                start = rows.start[k]
+                known = 1 + intern_words(
+                    symbols, data, start, start + (size >> 8), size & 255, rows.first[k], rows.second[k]
+                )
+            rows.args[before + k] = known - 1
 
 
 @inlined
@@ -325,7 +339,17 @@ def scan_lines(
         while i < end and byte(data, i) != _NL:
             i += 1
         i += 1
+        rows.counts[LINES] += 1
     _intern_args(data, symbols, rows)
+
+
+@kernel
+def scatter_order(relation: Ids, count: int, first: int, at: Times, order: Times) -> None:
+    """The positions of rows, counted from `first`, sorted by relation: those of r go to `at[r]` and on."""
+    for row in range(count):
+        r = relation[row]
+        order[at[r]] = first + row
+        at[r] += 1
 
 
 @kernel

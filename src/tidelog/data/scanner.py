@@ -9,7 +9,7 @@ can hold, so that room for all of them is made beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -37,13 +37,16 @@ from tidelog.data.scan_kernels import (
     DATES,
     FRACTIONS,
     HARD,
+    LINES,
     RELATIONS,
     ROWS,
     Predicates,
+    Rows,
     byte_classes,
     empty_rows,
     scan_lines,
     scatter,
+    scatter_order,
 )
 from tidelog.data.symbols import Symbols
 from tidelog.language.errors import Diagnostic, Place, TidelogError
@@ -51,7 +54,7 @@ from tidelog.language.syntax import Fact
 
 BLOCK = 1 << 16
 #: Rows are sorted into relations when there are so many of them.
-BATCH = 1 << 16
+BATCH = 1 << 15
 MOST_ERRORS = 20
 
 
@@ -69,8 +72,10 @@ def _blocks(data: bytes) -> Iterator[tuple[int, int]]:
 class _Scan:
     """One text on its way through the scanner."""
 
-    def __init__(self, data: bytes, classes: Bytes, symbols: Symbols, source: str) -> None:
-        self.data, self.classes, self.symbols, self.source = data, classes, symbols, source
+    def __init__(self, symbols: Symbols, source: str, ordered: bool, line: int) -> None:
+        self.symbols, self.source = symbols, source
+        self.data = b""  # the present piece, and how long all those before it were
+        self.before = 0
         self.names = Symbols()
         self.chain: list[Ids] = [np.zeros(0, np.int32)] * 4
         self.rows = empty_rows(0)
@@ -78,18 +83,39 @@ class _Scan:
         self.facts: list[Fact] = []
         self.dates = False
         self.errors: list[Diagnostic] = []
-        self.counted = (0, 1)  # a position and the number of its line
+        self.first_line = line
+        self.counted = (0, line)  # a position and the number of its line
+        self.order = _Order() if ordered else None
 
-    def run(self) -> Columns:
-        view = np.frombuffer(self.data, np.uint8)
-        for start, end in _blocks(self.data):
+    def run(self, pieces: Iterable[bytes]) -> Columns:
+        for piece in pieces:
+            self._take(piece)
+            if len(self.errors) >= MOST_ERRORS:
+                break
+        if self.errors:
+            raise TidelogError(sorted(self.errors[:MOST_ERRORS], key=_line))
+        if self.facts:
+            self.parts.append(from_facts(self.symbols, self.facts, self.dates))
+            if self.order:
+                self.parts = self.order.merged(self.parts, self.facts)
+        return combined(self.symbols, self.parts) if self.parts else EMPTY
+
+    def _take(self, data: bytes) -> None:
+        """The facts of a piece of whole lines."""
+        self.before += len(self.data)
+        self.first_line += int(self.rows.counts[LINES])
+        self.rows.counts[LINES] = 0
+        self.data, self.counted = data, (0, self.first_line)
+        classes = self._classes()
+        view = np.frombuffer(data, np.uint8)
+        for start, end in _blocks(data):
             most = (end - start) // 2 + 1  # a fact takes two bytes at least, and so does an argument
             self._make_room(most)
             known = len(self.names)
             predicates = Predicates(self.names.table(most, end - start), *self.chain)
             # The reduced fraction of a decimal number is at most twice as long as the number.
             symbols = self.symbols.table(most, 2 * (end - start))
-            scan_lines(view, start, end, self.classes, symbols, predicates, self.rows)
+            scan_lines(view, start, end, classes, symbols, predicates, self.rows)
             self._check_names(known)
             for at in self.rows.hard[: self.rows.counts[HARD]]:
                 self._read_slowly(int(at))
@@ -99,17 +125,20 @@ class _Scan:
             if len(self.errors) >= MOST_ERRORS:
                 break
         self._flush()
-        if self.errors:
-            raise TidelogError(sorted(self.errors[:MOST_ERRORS], key=_line))
-        if self.facts:
-            self.parts.append(from_facts(self.symbols, self.facts, self.dates))
-        return combined(self.symbols, self.parts) if self.parts else EMPTY
+
+    def _classes(self) -> Bytes:
+        if self.data.isascii():
+            return byte_classes("")
+        from tidelog.data.files import check_utf8
+
+        check_utf8(self.data, self.source, self.first_line)
+        return byte_classes(self.data.decode())
 
     def _make_room(self, most: int) -> None:
         if max(self.rows.counts[[ROWS, ARGS]]) + most > len(self.rows.lo):
             self._flush()
-            counts = self.rows.counts
-            self.rows = empty_rows(most + BATCH)._replace(counts=counts)
+            if most > len(self.rows.lo):
+                self.rows = empty_rows(most + 2 * BATCH)._replace(counts=self.rows.counts)
         known = max(len(self.names), int(self.rows.counts[RELATIONS])) + most
         if known > len(self.chain[0]):
             self.chain = [
@@ -142,13 +171,15 @@ class _Scan:
             self.errors += [replace(e, place=e.place or place) for e in error.diagnostics]
             return
         self.facts.append(fact)
+        if self.order:
+            self.order.slow.append(self.before + at)
         self.dates |= dates
 
     def _text(self, at: int) -> tuple[str, int]:
         """The line of a position, and its number. Lines are counted on from where they were counted last."""
         start = self.data.rfind(b"\n", 0, at) + 1
         end = self.data.find(b"\n", at)
-        before, line = self.counted if self.counted[0] <= start else (0, 1)
+        before, line = self.counted if self.counted[0] <= start else (0, self.first_line)
         self.counted = (start, line + self.data.count(b"\n", before, start))
         return self.data[start : end if end >= 0 else len(self.data)].decode().rstrip("\r"), self.counted[1]
 
@@ -172,12 +203,14 @@ class _Scan:
         scatter(
             rows._replace(lo=lo, hi=hi), stop - size, arg_stop - size * arity, size, arity, sorted_lo, sorted_hi, args
         )
+        order = self.order.of(rows, stop - size, self.before) if self.order else None
         found: dict[Key, Relation] = {}
         for r in np.flatnonzero(size):
             key = str(self.names.value(int(names[r]))), int(arity[r])
             block = args[arg_stop[r] - size[r] * arity[r] : arg_stop[r]].reshape(key[1], size[r])
             some = slice(stop[r] - size[r], stop[r])
-            found[key] = Relation(*key, block, sorted_lo[some], sorted_hi[some])
+            when = None if order is None else order[some]
+            found[key] = Relation(*key, block, sorted_lo[some], sorted_hi[some], when)
         self.parts.append(Columns(denominator, bool(rows.counts[DATES]), found))
         rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
 
@@ -208,14 +241,58 @@ class _Scan:
             self.errors += leaves_63_bits(f"{time}, in ticks of 1/{denominator},", place).diagnostics
 
 
-def scan(text: str | bytes, symbols: Symbols, source: str) -> Columns:
+class _Order:
+    """Where facts stand in the text. Rows come in its order; what the slow reader reads is put between them at the end,
+    by where it and they begin."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.begins: list[Times] = []
+        self.slow: list[int] = []
+
+    def of(self, rows: Rows, at: Times, before: int) -> Times:
+        """The positions of a batch of rows among all rows, sorted by relation: those of r from `at[r]` on. Their piece
+        begins `before` bytes after the text."""
+        count = int(rows.counts[ROWS])
+        order = np.empty(count, np.int64)
+        scatter_order(rows.relation, count, self.count, at, order)
+        self.begins.append(rows.line[:count] + before)
+        self.count += count
+        return order
+
+    def merged(self, parts: list[Columns], facts: list[Fact]) -> list[Columns]:
+        """The parts with positions among all facts; the last part is that of `facts`, which were read slowly."""
+        begins = np.concatenate([*self.begins, np.zeros(0, np.int64)])
+        slow = np.array(self.slow, np.int64)
+        of_row = np.arange(self.count) + np.searchsorted(np.sort(slow), begins)
+        of_slow = np.searchsorted(begins, slow) + np.argsort(np.argsort(slow))
+        of_key: dict[Key, list[int]] = {}
+        for fact, position in zip(facts, of_slow, strict=True):
+            of_key.setdefault((fact.predicate, len(fact.args)), []).append(int(position))
+        quick = [
+            replace(part, relations={key: replace(r, order=of_row[r.order]) for key, r in part.relations.items()})
+            for part in parts[:-1]
+        ]
+        last = {key: replace(r, order=np.array(of_key[key], np.int64)) for key, r in parts[-1].relations.items()}
+        return [*quick, replace(parts[-1], relations=last)]
+
+
+def scan(text: str | bytes, symbols: Symbols, source: str, *, ordered: bool = False, line: int = 1) -> Columns:
     """The facts of a text, in UTF-8 if it is bytes. Constants go into `symbols`.
+
+    With `ordered`, relations know the position of each fact. `line` is the number of the text's first line.
 
     Raises a TidelogError that holds every bad line, up to a number that one still reads.
     """
-    if isinstance(text, str):
-        return _Scan(text.encode(), byte_classes(text), symbols, source).run()
-    return _Scan(text, byte_classes("" if text.isascii() else text.decode()), symbols, source).run()
+    data = text.encode() if isinstance(text, str) else text
+    return scan_pieces([data] if data else [], symbols, source, ordered=ordered, line=line)
+
+
+def scan_pieces(
+    pieces: Iterable[bytes], symbols: Symbols, source: str, *, ordered: bool = False, line: int = 1
+) -> Columns:
+    """`scan` for a text that comes in pieces of whole lines."""
+    return _Scan(symbols, source, ordered, line).run(pieces)
 
 
 def _line(error: Diagnostic) -> int:

@@ -119,6 +119,20 @@ def intern_words(table: SymbolTable, data: Bytes, start: int, end: int, kind: in
 
 
 @inlined
+def first_slot(table: SymbolTable, first: int, second: int) -> int:
+    """What stands in the first slot for a constant: an id + 1, which may be that of another, or 0."""
+    return int64(table.slots[uint64(_hash(first, second) & (len(table.slots) - 1))])
+
+
+@inlined
+def checked_slot(table: SymbolTable, known: int, first: int, second: int) -> int:
+    """What a slot holds, if it is the short constant with these words, and 0 otherwise."""
+    at = uint64(2 * max(int64(known) - 1, 0))
+    same = (table.words[at] == first) & (table.words[at + uint64(1)] == second) & (second > 0)
+    return known if same else 0
+
+
+@inlined
 def _same(table: SymbolTable, known: int, data: Bytes, start: int, end: int, kind: int) -> bool:
     offset = table.offsets[known]
     if table.offsets[known + 1] - offset != end - start + 1 or table.pool[offset] != kind:
@@ -285,6 +299,6 @@ class Symbols:
 
 
 def _grown(array: npt.NDArray[Element], size: int) -> npt.NDArray[Element]:
-    grown = np.zeros(max(size, len(array) * 3 // 2), array.dtype)
+    grown = np.empty(max(size, len(array) * 2), array.dtype)
     grown[: len(array)] = array
     return grown

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.data.columns import Columns, Ids, Relation, Times, leaves_63_bits, on_common_step
+from tidelog.data.columns import EMPTY, Columns, Ids, Relation, Times, leaves_63_bits, on_common_step
 from tidelog.data.json_lines import Cells, exact_decimal, read_json_lines
 from tidelog.data.numerals import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes, read_time
 from tidelog.data.symbols import AS_WRITTEN, NAME_KIND, NUMBER_KIND, Symbols
@@ -54,7 +54,10 @@ class _Ends:
 
 def read_table(data: bytes, form: str, predicate: str, path: str, symbols: Symbols) -> Columns:
     """The facts of one table; `form` is csv, tsv, jsonl or parquet."""
-    return _Table(_read(data, form, path), form, path).columns(predicate, symbols)
+    cells = _read(data, form, path)
+    if not cells.names and not cells.rows:
+        return EMPTY
+    return _Table(cells, form, path).columns(predicate, symbols)
 
 
 def _read(data: bytes, form: str, path: str) -> Cells:

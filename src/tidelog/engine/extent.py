@@ -43,7 +43,16 @@ class Extent:
             at, every = self.left.at, self.left.every
             window = _finite(self.rows).clipped(at - every + 1, at)
             parts += _copies(window, -every, (at - hi) // every, (at - lo) // every)
-        return Rows.joined(parts, self.rows.args.shape[0])
+        return _by_time(Rows.joined(parts, self.rows.args.shape[0])) if len(parts) > 1 else self.rows
+
+    def size(self, lo: int, hi: int) -> int:
+        """About how many rows `over` gives, so that one need not make them to know."""
+        count = len(self.rows)
+        if self.right is not None:
+            count += max(0, (hi - self.right.at) // self.right.every) * count
+        if self.left is not None:
+            count += max(0, (self.left.at - lo) // self.left.every) * len(self.rows)
+        return count
 
     def within(self, lo: int, hi: int) -> Extent:
         """The part in [lo,hi]; tails towards an infinite end stay."""
@@ -53,6 +62,12 @@ class Extent:
         right = _moved(self.right, lo, 1) if hi == POS_INF else None
         rows = self.over(left.at - left.every if left else lo, right.at + right.every if right else hi)
         return Extent(coalesced(rows.clipped(lo, hi)), left, right)
+
+
+def _by_time(rows: Rows) -> Rows:
+    """In order of time, in which a store takes the intervals of an atom fast."""
+    order = np.argsort(rows.lo, kind="stable")
+    return Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
 
 
 def _moved(tail: Tail | None, beyond: int, direction: int) -> Tail | None:

@@ -27,7 +27,7 @@ from tidelog.engine.extent import Extent, Tail, candidates, mirrored
 from tidelog.engine.plan import Plan, encoded, planned
 from tidelog.engine.store import Code, Int64s, Rows, Store, Tired
 from tidelog.language.syntax import Constant, Term, Value
-from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
+from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, leaves_63_bits
 
 #: Records that the search for what repeats may take before it gives up, and how often it may double the horizon.
 SEARCH_ALLOWANCE = 20_000_000
@@ -200,7 +200,9 @@ class _Evaluation:
 
     def _new_store(self) -> Store:
         arities = [self.problem.arities[name] for name in self.names]
-        return Store(arities, self.problem.grid.dense, np.asarray(self.problem.ranks(), np.int64))
+        compares = any(rule.comparisons for rule in self.problem.rules)
+        ranks = np.asarray(self.problem.ranks() if compares else [0], np.int64)
+        return Store(arities, self.problem.grid.dense, ranks)
 
     def _given(self, name: str) -> Rows:
         return self.problem.given.get(name) or Rows.empty(self.problem.arities[name])
@@ -226,7 +228,7 @@ class _Evaluation:
         for name in (*part.inputs, *part.predicates):
             if name not in drivers:
                 self._load(name)
-        store.horizon = (NEG_INF, POS_INF)
+        store.horizon = (1 - LIMIT, LIMIT - 1)
         if part.recursive:
             store.horizon = self.sweep or self._first_horizon(part)
             store.allowance = store.taken + (10 * SEARCH_ALLOWANCE if self.sweep else SEARCH_ALLOWANCE)
@@ -243,6 +245,8 @@ class _Evaluation:
             return False
         finally:
             store.allowance = 1 << 62
+        if any(store.clipped) and not part.recursive:
+            raise leaves_63_bits("a time that the rules derive")
         return self.sweep is not None or not any(store.clipped)
 
     def _drivers(self, part: Part) -> dict[str, tuple[FlatRule, int]]:
@@ -279,7 +283,7 @@ class _Evaluation:
     def _first_horizon(self, part: Part) -> tuple[int, int]:
         rows = [self.store.rows(self.numbers[name]) for name in (*part.inputs, *part.predicates)]
         lo, hi = _span(rows)
-        return lo - 16 * part.reach, hi + 16 * part.reach
+        return max(lo - 16 * part.reach, -LIMIT), min(hi + 16 * part.reach, LIMIT)
 
     def _code(
         self,
@@ -335,7 +339,7 @@ class _Evaluation:
         known: dict[str, Rows] = {}
         spent = 0
         for _ in range(SEARCH_ATTEMPTS):
-            if spent > SEARCH_ALLOWANCE:
+            if spent > SEARCH_ALLOWANCE or max(room - first, last + room) + 8 * (part.reach + step) > LIMIT:
                 break
             lab = _Laboratory(self, part, inputs, step, SEARCH_ALLOWANCE - spent)
             try:
@@ -402,7 +406,10 @@ class _Laboratory:
     def _store(self, lo: int, hi: int, own: dict[str, Rows]) -> Store:
         store = self.evaluation._new_store()
         for name, extent in self.inputs.items():
-            store.insert(self.evaluation.numbers[name], extent.over(lo - self.margin, hi + self.margin))
+            lo_read, hi_read = lo - self.margin, hi + self.margin
+            if extent.size(lo_read, hi_read) > self.allowance:
+                raise Tired
+            store.insert(self.evaluation.numbers[name], extent.over(lo_read, hi_read))
         for name, rows in own.items():
             store.insert(self.evaluation.numbers[name], rows)
         store.horizon = (lo, hi)

@@ -26,6 +26,7 @@ from tidelog.engine.tables import (
     N_ENTRIES,
     N_INDEXES,
     N_KEYS,
+    NEWS,
     PRED,
     SIZE,
     START,
@@ -50,10 +51,16 @@ KIND, PREDICATE, OP, R_LO, R_HI, INDEX, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL
 # The words of a plan; the sources of the head's arguments and the offsets of the levels follow.
 N_LEVELS, HEAD, H_LO, H_HI, CUT, N_HEAD, PLAN_SIZE = range(7)
 
+# What happens at the horizon: bits of CUT. Infinite intervals are cut at its left or right end, too (finite ones always
+# are); or, on a stream, nothing is cut, and what lies wholly beyond it may be deferred.
+CUT_LEFT, CUT_RIGHT, STREAM, DEFER = 1, 2, 4, 8
+
 HOLDS, DIAMOND, BOX, SINCE, UNTIL = range(5)
 
-# Why the machine came back: all done, an array is full, or more records were taken than allowed.
-DONE, GROW, TIRED = range(3)
+# Why the machine came back: all done, an array is full, more records were taken than allowed, or whole plans have been
+# evaluated and derive much (so many words of the following queue), which then goes on by batches.
+DONE, GROW, TIRED, EVALUATED = range(4)
+MUCH = 1 << 14
 
 add_left = inlined(grid.add_left)
 add_right = inlined(grid.add_right)
@@ -115,10 +122,10 @@ def _bound(code: Array, at: int, atom: int, atoms: Array, args: Array, registers
 @inlined
 def _clip(lo: int, hi: int, meta: Array, horizon_lo: int, horizon_hi: int, cut: int) -> tuple[int, int]:
     """Cuts finite ends that lie beyond the horizon (with `cut` infinite ones too), and notes that it did."""
-    if hi > horizon_hi and (hi != POS_INF or cut & 2):
+    if hi > horizon_hi and (hi != POS_INF or cut & CUT_RIGHT):
         meta[CLIPPED_HI] = 1
         hi = horizon_hi
-    if lo < horizon_lo and (lo != NEG_INF or cut & 1):
+    if lo < horizon_lo and (lo != NEG_INF or cut & CUT_LEFT):
         meta[CLIPPED_LO] = 1
         lo = horizon_lo
     if lo > horizon_hi:
@@ -153,11 +160,14 @@ def run(
     end: int,
     following: Array,
     following_end: int,
+    later: Array,
+    later_end: int,
     allowance: int,
-) -> tuple[int, Array, int, int, Array, int]:
+) -> tuple[int, Array, int, int, Array, int, Array, int]:
     """Works the queue off, round by round. Returns why it stopped, and the two queues with where they stand.
 
-    A record whose predicate is `-1 - p` asks for plan p to be evaluated as a whole.
+    A record whose predicate is `-1 - p` asks for plan p to be evaluated as a whole, at the times of the record. What a
+    deferring plan derives beyond the horizon goes into the queue `later`.
     """
     dense = horizon[2] == 1
     horizon_lo, horizon_hi, width = horizon[0], horizon[1], horizon[3]
@@ -172,23 +182,25 @@ def run(
     while True:
         if position >= end:
             if following_end == 0:
-                return DONE, queue, position, end, following, following_end
+                return DONE, queue, position, end, following, following_end, later, later_end
+            if queue[0] < 0 and following_end > MUCH:
+                return EVALUATED, queue, position, end, following, following_end, later, later_end
             queue, following = following, queue
             position, end, following_end = 0, following_end, 0
         if meta[TAKEN] >= allowance:
-            return TIRED, queue, position, end, following, following_end
+            return TIRED, queue, position, end, following, following_end, later, later_end
         pred, lo, hi = queue[position], queue[position + 1], queue[position + 2]
         merged_lo, merged_hi = lo, hi
         atom: Number = 0
         n_pieces, n_triggers, first_trigger = 1, 1, 0
+        pieces[0, 0], pieces[0, 1] = lo, hi
         if pred >= 0:
             arity = preds[pred, ARITY]
             first_trigger = trigger_start[pred]
             n_triggers = trigger_start[pred + 1] - first_trigger
-            pieces[0, 0], pieces[0, 1] = lo, hi
             n_atoms = meta[N_ATOMS]
             if n_atoms + 2 > atoms.shape[0] or meta[N_ARGS] + arity > args.shape[0]:
-                return GROW, queue, position, end, following, following_end
+                return GROW, queue, position, end, following, following_end, later, later_end
             if preds[pred, TRANSIENT]:
                 # The row behind the last atom lends its place, so that levels read every atom in one way.
                 atom = n_atoms
@@ -202,7 +214,7 @@ def run(
                     or meta[N_ENTRIES] + n_indexes > entries.shape[0]
                     or 2 * (meta[N_KEYS] + n_indexes) > keys.shape[0]
                 ):
-                    return GROW, queue, position, end, following, following_end
+                    return GROW, queue, position, end, following, following_end, later, later_end
                 slot = find_atom(pred, queue, position + 3, arity, atoms, args, table)
                 atom = table[slot]
                 if atom < 0:
@@ -215,7 +227,7 @@ def run(
                     pieces = np.zeros((2 * atoms[atom, LENGTH] + 2, 2), np.int64)
                 n_pieces, merged_lo, merged_hi = insert(atom, lo, hi, atoms, iv, meta, pieces)
                 if n_pieces < 0:
-                    return GROW, queue, position, end, following, following_end
+                    return GROW, queue, position, end, following, following_end, later, later_end
                 if atom == n_atoms:
                     table[slot] = atom
                     meta[N_ATOMS] += 1
@@ -224,6 +236,7 @@ def run(
                     for i in range(n_indexes):
                         index = index_list[preds[pred, INDEXES] + i]
                         index_atom(atom, index, index_table, atoms, args, entries, keys, meta, values)
+                meta[NEWS] += n_pieces
             position += 3 + arity
         else:
             position += 3
@@ -240,7 +253,7 @@ def run(
                 offsets = plan + PLAN_SIZE + n_head
                 new_lo, new_hi = pieces[piece, 0], pieces[piece, 1]
                 floor = 0
-                lows[0], highs[0] = NEG_INF, POS_INF
+                lows[0], highs[0] = new_lo, new_hi
                 if pred >= 0:
                     at = code[offsets]
                     if not _bound(code, at, atom, atoms, args, registers, ranks):
@@ -263,8 +276,22 @@ def run(
                     if level == n_levels:
                         lo = add_left(lows[level], code[plan + H_LO], dense)
                         hi = add_right(highs[level], code[plan + H_HI], dense)
-                        lo, hi = _clip(lo, hi, meta, horizon_lo, horizon_hi, code[plan + CUT])
-                        if lo <= hi:
+                        cut = code[plan + CUT]
+                        if not cut & STREAM:
+                            lo, hi = _clip(lo, hi, meta, horizon_lo, horizon_hi, cut)
+                        if cut & DEFER and lo > horizon_hi:
+                            if later_end + 3 + n_head > later.shape[0]:
+                                larger = np.empty(2 * later.shape[0] + 64, np.int64)
+                                larger[:later_end] = later[:later_end]
+                                later = larger
+                            later[later_end] = code[plan + HEAD]
+                            later[later_end + 1] = lo
+                            later[later_end + 2] = hi
+                            for i in range(n_head):
+                                source = code[plan + PLAN_SIZE + i]
+                                later[later_end + 3 + i] = _source(source, registers)
+                            later_end += 3 + n_head
+                        elif lo <= hi:
                             if following_end + 3 + n_head > following.shape[0]:
                                 larger = np.empty(2 * following.shape[0] + 64, np.int64)
                                 larger[:following_end] = following[:following_end]

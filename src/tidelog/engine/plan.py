@@ -16,6 +16,7 @@ import numpy as np
 from tidelog.analysis.flatten import COMPARISONS, FlatLiteral, FlatRule, Op
 from tidelog.engine import machine, tables
 from tidelog.engine.store import Code, Store
+from tidelog.language.facts import format_value
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
 
 
@@ -43,24 +44,34 @@ class Plan:
     cut: int = 0
 
     def __str__(self) -> str:
-        lines = [f"{_atom(self.rule.predicate, self.rule.args)} {_range(self.rule.range)}".rstrip()]
+        head = f"{_atom(self.rule.predicate, self.rule.args)} {_range(self.rule.range)}".rstrip()
+        return "\n".join([head, *self.outline(_plain)])
+
+    def outline(self, shown: Callable[[Step], str]) -> list[str]:
+        """One line a step, and one a comparison: how the literal is looked up (new facts, each of them, the one that
+        is known by now, by some of its arguments, or none), and the literal as `shown` has it."""
+        lines: list[str] = []
         for number, step in enumerate(self.steps):
-            literal = step.literal
-            atom = _atom(literal.predicate, literal.args)
-            word = literal.op.name.lower() + _range(literal.range, always=True) + " " if literal.op else ""
+            args = step.literal.args
             if step.kind == machine.NEGATION:
                 how = "without"
             elif number == 0 and self.driven:
                 how = "new"
-            elif not step.key and literal.args:
+            elif not step.key and args:
                 how = "each"
-            elif len(step.key) == len(literal.args):
+            elif len(step.key) == len(args):
                 how = "the"
             else:
                 how = "by " + ",".join(str(position + 1) for position in step.key)
-            lines.append(f"  {how} {word}{atom}")
+            lines.append(f"  {how} {shown(step)}")
             lines += [f"    {_term(c.left)} {c.op} {_term(c.right)}" for c in step.comparisons]
-        return "\n".join(lines)
+        return lines
+
+
+def _plain(step: Step) -> str:
+    literal = step.literal
+    word = literal.op.name.lower() + _range(literal.range, always=True) + " " if literal.op else ""
+    return word + _atom(literal.predicate, literal.args)
 
 
 def planned(rule: FlatRule, driver: int | None, size: Callable[[str], int], cut: int = 0) -> Plan:
@@ -220,7 +231,7 @@ def _atom(predicate: str, args: tuple[Term, ...]) -> str:
 
 
 def _term(term: Term) -> str:
-    return term.name if isinstance(term, Variable) else str(term.value)
+    return term.name if isinstance(term, Variable) else format_value(term.value)
 
 
 def _range(pair: tuple[int, int], always: bool = False) -> str:

@@ -19,8 +19,11 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
-#: Rows that go through the machine at once: enough to be fast, few enough to stay in the cache.
-BATCH = 1 << 15
+#: Records that go through the machine at once, with all that follows from them: enough that a call costs nothing, few
+#: enough that the atoms that they concern stay in the cache.
+BATCH = 1 << 11
+#: Rows that are packed into a queue at once where nothing follows from them.
+LOAD_BATCH = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Rows:
 
     def clipped(self, lo: int, hi: int) -> Rows:
         """The part inside [lo,hi]; ends that were cut are now at the border."""
+        if not len(self) or (self.lo.min() >= lo and self.hi.max() <= hi):
+            return self
         new_lo, new_hi = np.maximum(self.lo, lo), np.minimum(self.hi, hi)
         keep = new_lo <= new_hi
         return Rows(self.args[:, keep], new_lo[keep], new_hi[keep])
@@ -96,6 +101,9 @@ class Store:
         self.meta[tables.FREE :] = -1
         self.horizon = (NEG_INF, POS_INF)
         self.allowance = 1 << 62
+        #: Records that lie beyond the horizon, and where they end.
+        self.later: tables.Array = np.empty(64, np.int64)
+        self.later_end = 0
 
     def unclip(self) -> None:
         """Forgets that something was cut."""
@@ -110,6 +118,11 @@ class Store:
     def taken(self) -> int:
         """How many records the machine has taken so far."""
         return int(self.meta[tables.TAKEN])
+
+    @property
+    def news(self) -> int:
+        """How many parts of intervals were new so far."""
+        return int(self.meta[tables.NEWS])
 
     def size(self, pred: int) -> int:
         """The number of atoms of a predicate."""
@@ -146,31 +159,36 @@ class Store:
 
     def insert(self, pred: int, rows: Rows, code: Code | None = None, transient: bool = False) -> None:
         """Takes rows in; with plans, derives what follows from each as it comes."""
+        batch = BATCH if code else LOAD_BATCH
         code = code or _nothing(len(self.preds))
         self.preds[pred, tables.TRANSIENT] = transient
         if not transient:
             self._room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
+        if len(rows) > BATCH and _crowded(rows):
+            order = np.argsort(rows.lo, kind="stable")
+            rows = Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
         width = 3 + rows.args.shape[0]
-        queue = np.empty(max(1, min(BATCH, len(rows))) * width, np.int64)
+        queue = np.empty(max(1, min(batch, len(rows))) * width, np.int64)
         columns = np.ascontiguousarray(rows.args, np.int32)
-        for first in range(0, len(rows), BATCH):
-            last = min(first + BATCH, len(rows))
+        for first in range(0, len(rows), batch):
+            last = min(first + batch, len(rows))
             end = tables.pack(pred, columns, rows.lo, rows.hi, first, last, queue, 0)
             self.work(code, queue, end)
         self.preds[pred, tables.TRANSIENT] = False
 
-    def evaluate(self, plans: list[int], code: Code) -> None:
-        """Evaluates whole plans, and what their results trigger."""
-        queue = np.zeros(3 * len(plans) + 1, np.int64)
-        queue[: 3 * len(plans) : 3] = [-1 - plan for plan in plans]
-        self.work(code, queue, 3 * len(plans))
+    def evaluate(self, plans: list[int], code: Code, windows: list[tuple[int, int]] | None = None) -> None:
+        """Evaluates whole plans, each at all times or in its window, and what their results trigger."""
+        if plans:
+            windows = windows or [(NEG_INF, POS_INF)] * len(plans)
+            records = [word for plan, window in zip(plans, windows, strict=True) for word in (-1 - plan, *window)]
+            self.work(code, np.array(records, np.int64), len(records))
 
     def work(self, code: Code, queue: Int64s, end: int) -> None:
         """Works a queue off, with all that follows from it."""
         horizon = np.array([*self.horizon, self.dense, code.width], np.int64)
         position, following, following_end = 0, np.empty(4096, np.int64), 0
         while True:
-            status, queue, position, end, following, following_end = machine.run(
+            status, queue, position, end, following, following_end, self.later, self.later_end = machine.run(
                 code.plans,
                 code.words,
                 code.trigger_start,
@@ -192,13 +210,26 @@ class Store:
                 end,
                 following,
                 following_end,
+                self.later,
+                self.later_end,
                 self.allowance,
             )
             if status == machine.DONE:
                 return
             if status == machine.TIRED:
                 raise Tired
+            if status == machine.EVALUATED:
+                self._work_by_batches(code, following, following_end)
+                return
             self._grow()
+
+    def _work_by_batches(self, code: Code, queue: Int64s, end: int) -> None:
+        """Works a long queue off, each batch of it with all that follows, since what is near then stays near."""
+        first = 0
+        while first < end:
+            last = tables.after_records(queue, first, end, BATCH, self.preds)
+            self.work(code, queue[first:last], last - first)
+            first = last
 
     def rows(self, pred: int) -> Rows:
         """All that is known of a predicate."""
@@ -244,6 +275,13 @@ def _larger(array: tables.Array, rows: int) -> tables.Array:
     larger = np.empty((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def _crowded(rows: Rows) -> bool:
+    """Whether few atoms have many intervals; these then have to come in time order, each behind the last."""
+    sample = rows.args[:, : 1 << 13]
+    atoms = len(np.unique(sample, axis=1)[0]) if len(sample) else 1
+    return bool(16 * atoms < sample.shape[1])
 
 
 def _nothing(n_preds: int) -> Code:

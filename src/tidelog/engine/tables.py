@@ -21,8 +21,9 @@ Number = Any
 # Columns of an atom.
 PRED, ARGS, START, LENGTH, CAPACITY = range(5)
 
-# Counters of a store; from FREE on, the heads of the free lists of interval blocks of 1, 2, 4, ... intervals.
-N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, FREE = range(9)
+# Counters of a store (NEWS: the parts that were new); from FREE on, the heads of the free lists of interval blocks of
+# 1, 2, 4, ... intervals.
+N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, FREE = range(10)
 META_SIZE = FREE + 40
 
 # Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of atoms.
@@ -243,6 +244,15 @@ def pack(pred: int, columns: Array, lo: Array, hi: Array, first: int, last: int,
             queue[at + 3 + i] = columns[i, row]
         at += 3 + arity
     return at
+
+
+@kernel
+def after_records(queue: Array, first: int, end: int, count: int, preds: Array) -> Number:
+    """The position after so many records of a queue."""
+    while first < end and count > 0:
+        first += 3 + preds[queue[first], ARITY]
+        count -= 1
+    return first
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Every diagnostic code of tidelog with its one-line title; a code, once given, keeps its meaning.
 
 TL0xx: syntax of rules. TL1xx: what rules mean (safety, arity, ranges, heads). TL2xx: data. TL3xx: reasoning.
+TL4xx: streaming.
 """
 
 from __future__ import annotations
@@ -46,6 +47,12 @@ CODES: dict[str, str] = {
     "TL304": "a model that could not be decided",
     "TL305": "an empty stretch of time",
     "TL306": "something that the timeline does not have",
+    "TL307": "a length of time that cannot be read",
+    "TL308": "a look-ahead without a bound",
+    # Streaming
+    "TL401": "a saved state that is damaged, or none",
+    "TL402": "a saved state of another version",
+    "TL403": "a saved state of another program",
 }
 
 

@@ -31,7 +31,7 @@ from tidelog.language.syntax import (
     UnaryOp,
     Variable,
 )
-from tidelog.language.times import MAX_DIGITS, read_number
+from tidelog.language.times import BITS_HELP, BITS_LAW, MAX_DIGITS, fits, read_number
 from tidelog.language.tokens import OPERATOR_WORDS, Source, grammar, split
 from tidelog.timeline.interval import INF, Interval, Time
 
@@ -229,6 +229,8 @@ class RuleBuilder:
         if interval.is_empty() or interval.lo == INF or interval.hi == -INF:
             law = "a range holds at least one number, and its first end is not after its second"
             self._range_error("TL105", f"the range {written.text} is empty", written, law, _order_help(interval))
+        elif not all(isinstance(end, float) or fits(end) for end in (interval.lo, interval.hi)):
+            self._range_error("TL204", f"the range {written.text} leaves 63 bits", written, BITS_LAW, BITS_HELP)
         elif interval.lo >= 0:
             return future, interval
         elif past == word:

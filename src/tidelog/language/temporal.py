@@ -26,6 +26,7 @@ from tidelog.language.syntax import (
     TimeTerm,
     Variable,
 )
+from tidelog.language.times import BITS_HELP, BITS_LAW, fits
 from tidelog.language.tokens import Source, grammar, split
 
 if TYPE_CHECKING:
@@ -153,6 +154,9 @@ class _PlainBuilder(RuleBuilder):
             self._complain(name, f"`{name}` is no variable")
         if offset.denominator != 1:
             self._complain(written, f"`{written}` is no whole number of steps")
+        elif not fits(offset):
+            message = f"the offset {written} leaves 63 bits"
+            self.errors.append(Diagnostic("TL204", message, self.source.place(written), BITS_LAW, BITS_HELP))
         return Shifted(str(name), -int(offset) if sign == "-" else int(offset))
 
     def _complain(self, token: Token, message: str) -> None:

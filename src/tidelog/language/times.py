@@ -24,6 +24,11 @@ UNITS: dict[str, Fraction] = {
 #: Longer numbers are refused: they are no time that fits 63 bits, and reading them takes quadratic time.
 MAX_DIGITS = 300
 
+#: Finite times have numerators and denominators below this: they are 63-bit integers inside, with room for sums.
+MAX_TICKS = 1 << 60
+BITS_LAW = "times are whole numbers of ticks (the common denominator of program and data) below 2^60"
+BITS_HELP = "use fewer decimal places, or times closer to 0"
+
 _NUMBER = re.compile(r"([+-]?)\s*([0-9]+)(?:\.([0-9]+)|\s*/\s*([0-9]+))?(ms|s|min|h|d|w)?")
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,300}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
@@ -34,6 +39,11 @@ _FORMS = (
     "a time is a number (3, 0.5, 1/3), inf, -inf, a duration (500ms, 5s, 10min, 2h, 1d, 1w) "
     "or a date (2026-01-31T10:00:00Z)"
 )
+
+
+def fits(time: Fraction) -> bool:
+    """Whether a time has room inside, as far as one can tell from it alone."""
+    return abs(time.numerator) < MAX_TICKS and time.denominator < MAX_TICKS
 
 
 def read_number(text: str, units: bool = False) -> Fraction | None:

@@ -27,6 +27,14 @@ class Grid:
     dense: bool
     denominator: int = 1
 
+    def __post_init__(self) -> None:
+        if self.denominator >= LIMIT // 2:
+            raise leaves_63_bits(f"a step of 1/{self.denominator}")
+
+    @property
+    def timeline(self) -> str:
+        return "rational" if self.dense else "integer"
+
     @property
     def tick(self) -> int:
         """The grid distance between two neighbouring time points."""
@@ -80,10 +88,14 @@ def _whole(ticks: Fraction) -> int:
 def _bounded(at: int, end: Time) -> int:
     if -LIMIT < at < LIMIT:
         return at
-    raise TidelogError(
+    raise leaves_63_bits(f"the time {end}")
+
+
+def leaves_63_bits(what: str) -> TidelogError:
+    return TidelogError(
         Diagnostic(
             "TL204",
-            f"the time {end} leaves 63 bits",
+            f"{what} leaves 63 bits",
             law="times are whole numbers of ticks (the common denominator of program and data) below 2^60",
             help="use fewer decimal places, or times closer to 0",
         )
@@ -98,7 +110,10 @@ def negated(pair: tuple[int, int]) -> tuple[int, int]:
 
 def added(a: tuple[int, int], b: tuple[int, int], dense: bool) -> tuple[int, int]:
     """The Minkowski sum of two grid pairs."""
-    return add_left(a[0], b[0], dense), add_right(a[1], b[1], dense)
+    lo, hi = add_left(a[0], b[0], dense), add_right(a[1], b[1], dense)
+    if (lo != NEG_INF and abs(lo) >= LIMIT) or (hi != POS_INF and abs(hi) >= LIMIT):
+        raise leaves_63_bits("the sum of two ranges")
+    return lo, hi
 
 
 def add_left(x: int, r: int, dense: bool) -> int:

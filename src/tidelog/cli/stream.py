@@ -1,0 +1,433 @@
+"""`tidelog stream`: a standing query over a stream of facts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from tidelog.cli.options import rules_argument, timeline_option, write_out
+
+if TYPE_CHECKING:
+    from tidelog.cli.stopping import Stopping
+    from tidelog.data.dataset import Dataset
+    from tidelog.language.errors import TidelogError
+    from tidelog.language.program import Program
+    from tidelog.streaming.answers import Answers, Step
+    from tidelog.streaming.reasoner import Reasoner
+
+
+def _duration(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
+    """A length of time greater than 0."""
+    length = None if value is None else _length(value)
+    if length == 0:
+        raise click.BadParameter("0 is no step")
+    return length
+
+
+def _length(value: str) -> Fraction:
+    from tidelog.language.times import read_number
+
+    length = read_number(value.strip(), units=True)
+    if length is None or length < 0:
+        raise click.BadParameter(f"{value!r} is not a length of time, like 5, 1/2, 500ms, 10min or 2h")
+    return length
+
+
+def _delays(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> dict[str | None, Fraction]:
+    """`5s` for all predicates, `Temp=5s` for one; None stands for all others."""
+    found: dict[str | None, Fraction] = {}
+    for text in value:
+        name, equals, length = text.rpartition("=")
+        predicate = name.strip() if equals else None
+        if predicate in found or predicate == "":
+            raise click.BadParameter(f"{text!r}: give one delay for all predicates, and one for each: 5s, Temp=10s")
+        found[predicate] = _length(length)
+    return found
+
+
+def _output_times(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    if value is None or value == "input":
+        return value
+    kind, _, step = value.partition(":")
+    if kind != "every":
+        raise click.BadParameter(f"{value!r} is neither input nor every:S, like every:5 or every:10min")
+    if _length(step) == 0:
+        raise click.BadParameter(f"{value!r}: 0 is no distance")
+    return value
+
+
+def _until(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
+    from tidelog.language.errors import TidelogError
+    from tidelog.language.times import parse_time
+
+    if value is None:
+        return None
+    try:
+        time, _ = parse_time(value)
+    except TidelogError as problem:
+        raise click.BadParameter(problem.diagnostics[0].message) from None
+    if isinstance(time, float):
+        raise click.BadParameter("a stream cannot be awaited for ever: name a time")
+    return time
+
+
+@click.command(short_help="Answer a standing query over a stream of facts.")
+@rules_argument
+@click.option("--query", metavar="Q", required=True, help="The predicate whose facts are the answers.")
+@click.option("--input", "source", metavar="FILE", required=True, help="The stream, in order of arrival; - is live.")
+@click.option("--step", metavar="S", callback=_duration, help="Reason in steps of S. Default: at every new time.")
+@click.option(
+    "--at",
+    metavar="input|every:S",
+    callback=_output_times,
+    help="Answers at the stream's own time points, or at multiples of S. Default: maximal intervals, once they ended.",
+)
+@click.option(
+    "--memory",
+    type=click.Choice(["generic", "bounded"]),
+    help="How the past is kept. Default: bounded where it applies and holds less.",
+)
+@click.option("--background", metavar="FILE", multiple=True, help="Facts that are there before the stream begins.")
+@click.option(
+    "--delay",
+    metavar="D",
+    multiple=True,
+    callback=_delays,
+    help="Facts may come so late and in any order, like 5s; of one predicate: Temp=5s. May be repeated.",
+)
+@click.option("--late", metavar="FILE", help="Write the facts that came too late to FILE.")
+@click.option("--until", metavar="T", callback=_until, help="Time stops at T. Default: at the last time in the input.")
+@click.option("--state", metavar="FILE", help="Go on from FILE if it exists, and save the state to it at the end.")
+@click.option("--continues", is_flag=True, help="With --state: more will come, so print nothing that is still open.")
+@click.option(
+    "--changed-rules", "changed", is_flag=True, help="With --state: the rules are others now; keep what can be kept."
+)
+@click.option("--stats", metavar="FILE", help="Write one JSON object a step to FILE.")
+@timeline_option
+@click.option("--format", "form", type=click.Choice(["text", "jsonl"]), default="text", help="Default: text.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format jsonl.")
+@click.option("--time", "times", type=click.Choice(["number", "iso"]), help="How times print. Default: as in the data.")
+def stream(
+    rules: str,
+    query: str,
+    source: str,
+    step: Fraction | None,
+    at: str | None,
+    memory: str | None,
+    background: tuple[str, ...],
+    delay: dict[str | None, Fraction],
+    late: str | None,
+    until: Fraction | None,
+    state: str | None,
+    continues: bool,
+    changed: bool,
+    stats: str | None,
+    timeline: str | None,
+    form: str,
+    as_json: bool,
+    times: str | None,
+) -> int:
+    """Read a stream of facts and print the facts of Q as they become certain, in the order of time.
+
+    An answer is printed once its interval has ended. Time stops at the last time in the input (or at --until), where
+    what is still open is printed with a closed end. Facts without a time before the first fact with one are background.
+
+    \b
+    Example:
+      echo 'Down(X) :- Node(X), not Diamondminus[0,5] Beat(X).' > rules.dmtl
+      printf 'Node(a)\\nBeat(a)@0\\nBeat(a)@3\\nBeat(a)@12\\n' > beats.facts
+      tidelog stream rules.dmtl --query Down --input beats.facts
+      tidelog stream rules.dmtl --query Down --input - --at every:2 < beats.facts
+    """
+    from tidelog.cli.stopping import stopping
+    from tidelog.language.errors import TidelogError
+    from tidelog.language.program import Program
+    from tidelog.streaming.reading import is_live
+
+    if [rules, source, *background].count("-") > 1:
+        raise click.UsageError("standard input (-) can be read only once")
+    if continues and state is None:
+        raise click.UsageError("--continues needs --state FILE, which keeps what is open")
+    if state and not Path(state).absolute().parent.is_dir():
+        raise click.UsageError(f"--state {state}: there is no such folder")
+    program = Program.load(rules)
+    options = Options(query, timeline, memory, at, delay)
+    with ExitStack() as files:
+        session = Session(
+            program, options, step, until, "jsonl" if as_json else form, None if times is None else times == "iso"
+        )
+        session.begin(background, state, changed)
+        mode = "ab" if session.resumed else "wb"
+        session.late = files.enter_context(open(late, mode)) if late else None
+        session.stats = files.enter_context(open(stats, mode)) if stats else None
+        session.live = is_live(source)
+        stop = files.enter_context(stopping() if state else nullcontext())
+        try:
+            return _run(session, source, state, continues, stop)
+        except TidelogError:
+            session.flush()  # what was answered comes before what is wrong
+            raise
+
+
+def _run(session: Session, source: str, state: str | None, continues: bool, stop: Stopping | None) -> int:
+    """Read to the end, to a bad line, to `--until`, or until a signal comes; then save, and end what is open."""
+    from tidelog.streaming.reading import pieces
+
+    error = None
+    line = 0
+    for piece in pieces(source, stop):
+        more = session.take(piece.data)
+        line, error = piece.line, piece.error
+        if not more or (stop and stop.asked):
+            break
+    stopped = stop.signal if stop else 0
+    saved = session.ready().save() if state else b""
+    ends = not (error or stopped or continues)
+    if ends:
+        session.end()
+    if state:
+        from tidelog.streaming.state import write_atomically
+
+        write_atomically(state, session.with_notes(saved))
+    session.flush()
+    if session.late_facts:
+        are = "it is" if session.late_facts == 1 else "they are"
+        where = f"{are} in {session.late.name}" if session.late else "--late FILE keeps such facts"
+        click.echo(f"{_counted(session.late_facts, 'fact')} came too late; {where}", err=True)
+    if stopped:
+        name = "<stdin>" if source == "-" else source
+        click.echo(f"stopped after line {line} of {name}; the state is in {state}", err=True)
+    if error:
+        raise error
+    return 128 + stopped if stopped else 0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a standing query is, besides its rules. A state keeps them; None and {} stand for what is usual."""
+
+    query: str
+    timeline: str | None
+    memory: str | None
+    at: str | None
+    delay: dict[str | None, Fraction]
+
+    def to_json(self) -> dict[str, Any]:
+        delay = {name or "": str(length) for name, length in self.delay.items()}
+        return {"query": self.query, "timeline": self.timeline, "memory": self.memory, "at": self.at, "delay": delay}
+
+    def on(self, kept: dict[str, Any], state: str, changed: bool) -> Options:
+        """The options of a state, which may be left out when it is resumed, but not changed; with other rules, the
+        query may be another, too."""
+        for name, value in self.to_json().items():
+            if value and value != kept[name] and not (changed and name == "query"):
+                shown = _shown(kept[name]) or "not given"
+                raise _other(
+                    f"{state} is of a stream with another --{name}: {shown}, not {_shown(value)}",
+                    f"leave --{name} out or as it was, or start again with another --state",
+                )
+        delay = {name or None: Fraction(length) for name, length in kept["delay"].items()}
+        return Options(self.query, kept["timeline"], kept["memory"], kept["at"], delay)
+
+
+@dataclass
+class Session:
+    """A reasoner at work: what it is fed, and where its answers go."""
+
+    program: Program
+    options: Options
+    step: Fraction | None
+    until: Fraction | None
+    form: str
+    iso: bool | None
+    late: IO[bytes] | None = None
+    stats: IO[bytes] | None = None
+    live: bool = False
+    late_facts: int = 0
+    reasoner: Reasoner | None = None
+    resumed: bool = False
+    #: Background facts, as long as no fact with a time has come; and what identifies those of the state.
+    heading: bool = True
+    background: Dataset | None = None
+    digest: str = ""
+    #: What the run before printed as it ended, and where its time stopped: it is not printed again.
+    printed: frozenset[bytes] = frozenset()
+    stopped_at: Fraction = Fraction(0)
+    last_words: Step | None = None
+
+    def begin(self, background: tuple[str, ...], state: str | None, changed: bool) -> None:
+        """Load background facts, and go on from a state if there is one."""
+        from tidelog.data.dataset import Dataset
+
+        if background:
+            self.background = self._timed(Dataset.load(*background))
+        if state is not None and Path(state).exists():
+            self._resume(Path(state).read_bytes(), state, changed)
+
+    def take(self, data: Dataset) -> bool:
+        """Feed facts, and print what follows; whether more are wanted."""
+        from tidelog.streaming.reading import background_first, up_to
+
+        data = self._timed(data)
+        wanted = True
+        if self.until is not None:
+            data, over = up_to(data, self.until, max(self.options.delay.values(), default=Fraction(0)))
+            wanted = not over
+        if self.heading:
+            early, data = background_first(data)
+            if len(early):
+                self.background = early if self.background is None else self.background | early
+        if len(data):
+            for step in self.ready().feed(data, step=self.step):
+                self._note(step)
+        if self.live:
+            self.flush()
+        return wanted
+
+    def ready(self) -> Reasoner:
+        """The reasoner, which exists once all background facts are there."""
+        from tidelog.streaming.reasoner import Reasoner
+
+        digest = _digest(self.background) if self.heading else self.digest
+        self.heading = False
+        if self.reasoner is None:
+            o = self.options
+            self.reasoner = Reasoner(
+                self.program,
+                o.query,
+                timeline=o.timeline,
+                background=self.background,
+                delay=o.delay if None in o.delay else {**o.delay, None: Fraction(0)},
+                memory=o.memory,
+                at=o.at,
+            )
+            self.digest = digest
+        elif digest not in ("", self.digest):
+            raise _other(
+                "the background facts are not those of the state",
+                "leave them out or as they were, or start again with another --state",
+            )
+        self.background = None
+        return self.reasoner
+
+    def end(self) -> None:
+        """Time stops: print the last answers, and what is still open."""
+        self.last_words = self.ready().end(self.until)
+        self._note(self.last_words)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+        for file in (self.late, self.stats):
+            if file:
+                file.flush()
+
+    def with_notes(self, saved: bytes) -> bytes:
+        """A state of the reasoner together with what the next run of the command has to know."""
+        from tidelog.streaming.state import pack, unpack
+
+        meta, arrays = unpack(saved)
+        notes: dict[str, Any] = {"options": self.options.to_json(), "background": self.digest}
+        if self.last_words:
+            notes["printed"] = self.last_words.answers.render().decode().splitlines()
+            notes["stopped_at"] = str(self.last_words.t)
+        return pack({**meta, "stream": notes}, arrays)
+
+    def _resume(self, data: bytes, state: str, changed: bool) -> None:
+        from tidelog.streaming.reasoner import Reasoner
+        from tidelog.streaming.state import unpack
+
+        meta, _ = unpack(data, state)
+        notes = meta.get("stream")
+        if notes:
+            self.options = self.options.on(notes["options"], state, changed)
+            self.digest = notes["background"]
+            self.printed = frozenset(line.encode() for line in notes.get("printed", []))
+            self.stopped_at = Fraction(notes.get("stopped_at", 0))
+        self.reasoner = Reasoner.load(data, self.program, query=self.options.query, changed=changed)
+        for note in self.reasoner.notes:
+            click.echo(f"{state}: {note}", err=True)
+        self.resumed = True
+
+    def _timed(self, data: Dataset) -> Dataset:
+        return data.timed(self.program.temporal.temporal) if self.program.temporal else data
+
+    def _note(self, step: Step) -> None:
+        """Write what a step gave."""
+        if len(step.answers):
+            write_out(self._lines(step.answers))
+        if len(step.late):
+            self.late_facts += len(step.late)
+            if self.late:
+                self.late.write(step.late.render("text", self._dates()))
+        if self.stats:
+            self.stats.write(self._figures(step))
+
+    def _lines(self, answers: Answers) -> bytes:
+        lines = answers.render(self.form, self._dates())
+        if not self.printed:
+            return lines
+        plain = answers.render().splitlines()
+        ends = [fact.interval.hi for fact in answers]
+        shown = zip(plain, lines.splitlines(keepends=True), strict=True)
+        lines = b"".join(line for text, line in shown if text not in self.printed)
+        if max(ends) > self.stopped_at:  # answers come in the order of time, so that none of the others comes again
+            self.printed = frozenset()
+        return lines
+
+    def _dates(self) -> bool:
+        if self.iso is not None:
+            return self.iso
+        return self.reasoner is not None and self.reasoner.dates
+
+    def _figures(self, step: Step) -> bytes:
+        from tidelog.language.times import format_iso
+        from tidelog.timeline.interval import format_time
+
+        figures = {
+            "t": format_iso(step.t) if self._dates() else format_time(step.t),
+            "facts_in": step.facts_in,
+            "window_facts": step.window_facts,
+            "history_atoms": step.history_atoms,
+            "answers": len(step.answers),
+            "seconds": round(step.seconds, 9),
+        }
+        return json.dumps(figures).encode() + b"\n"
+
+
+def _digest(data: Dataset | None) -> str:
+    """What identifies background facts, in whatever order they come; nothing for none."""
+    from hashlib import blake2b
+
+    from tidelog.data.render import render_rows
+
+    if data is None or not len(data):
+        return ""
+    digest = blake2b(digest_size=16)
+    for (name, _), r in sorted(data.relations.items()):
+        lines = render_rows(data.symbols, name, r.args, r.lo, r.hi, data.denominator).splitlines()
+        digest.update(b"\n".join(sorted(set(lines))) + b"\n")
+    return digest.hexdigest()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={length}" if name else length for name, length in value.items())
+    return str(value or "")
+
+
+def _other(message: str, help: str) -> TidelogError:
+    from tidelog.language.errors import Diagnostic, TidelogError
+
+    law = "a state goes on with the rules, the query and the options that made it"
+    return TidelogError(Diagnostic("TL403", message, law=law, help=help))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,128 @@
+"""A program made ready to stand over a stream: rules in normal form, bounds, and the plans for the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.analysis.flatten import VIOLATION, FlatRule, Op, flatten
+from tidelog.engine import machine, tables
+from tidelog.engine.fixpoint import parts, relevant
+from tidelog.engine.plan import Plan, encoded, planned
+from tidelog.engine.store import Code, Int64s, Store
+from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.language.printer import format_rule
+from tidelog.language.program import Program
+from tidelog.language.syntax import Constant, Value
+from tidelog.streaming.bounds import Bounds, LooksAhead, bounds
+from tidelog.streaming.normal import for_streams
+from tidelog.timeline.grid import Grid
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The rules that a query needs, with everything that follows from them alone. Distances are the grid's."""
+
+    grid: Grid
+    rules: tuple[FlatRule, ...]
+    arities: dict[str, int]
+    bounds: Bounds
+    recursive: frozenset[str]
+    #: The places of rules with negation, by component, lowest first.
+    negations: tuple[tuple[int, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.arities)
+
+    def transient(self, query: str) -> list[str]:
+        """Predicates that pass through: each fact drives its rules when it comes, and nobody looks it up."""
+        kept = {query, *(name for name in self.arities if name.startswith(VIOLATION))}
+        for rule in self.rules:
+            for literal in rule.body:
+                if len(rule.body) > 1 or literal.negated or literal.op not in (Op.HOLDS, Op.DIAMOND):
+                    kept.add(literal.predicate)
+        return [name for name in self.arities if name not in kept]
+
+
+def standing(program: Program, query: str, grid: Grid, bounded: bool) -> Standing:
+    """The standing form of a query; raises where it cannot stand over a stream."""
+    rules = for_streams(relevant(flatten(program.rules, grid), (query,)), grid, bounded)
+    known: dict[str, int] = {}
+    for rule in rules:
+        for name, args in ((rule.predicate, rule.args), *((b.predicate, b.args) for b in rule.body)):
+            known.setdefault(name, len(args))
+    known.setdefault(query, program.predicates.get(query, 0))
+    try:
+        found = bounds(rules, known)
+    except LooksAhead as problem:
+        raise _refused(program, problem) from None
+    components = parts(rules, grid)
+    recursive = frozenset(name for part in components if part.recursive for name in part.predicates)
+    place = {id(rule): number for number, rule in enumerate(rules)}
+    negations = tuple(
+        group
+        for part in components
+        if (group := tuple(place[id(rule)] for rule in part.rules if place[id(rule)] in found.waits))
+    )
+    return Standing(grid, rules, known, found, recursive, negations)
+
+
+def _refused(program: Program, problem: LooksAhead) -> TidelogError:
+    rule = program.rules[problem.rule.origin]
+    return TidelogError(
+        Diagnostic(
+            "TL308",
+            f"this program cannot stand over a stream: {problem.reason}, in `{rule.text or format_rule(rule)}`",
+            rule.place,
+            law="on a stream, rules may look ahead by bounded ranges that do not add up along a recursion",
+            help="use operators of the past in recursive rules, or reason over all data with `tidelog materialise`",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A store with the plans of a standing program."""
+
+    store: Store
+    code: Code
+    #: For each component with negation, its whole plans and how long each waits.
+    negations: tuple[tuple[tuple[int, int], ...], ...]
+    #: Whole plans of rules without a body.
+    axioms: tuple[int, ...]
+
+
+def engine(
+    form: Standing, query: str, intern: Callable[[Value], int], ranks: Callable[[], Int64s], store: Store
+) -> Engine:
+    """Plans for a standing program over a store that was made for it."""
+    for rule in form.rules:
+        for term in [*rule.args, *(a for b in rule.body for a in b.args)]:
+            if isinstance(term, Constant):
+                intern(term.value)
+        for comparison in rule.comparisons:
+            for term in (comparison.left, comparison.right):
+                if isinstance(term, Constant):
+                    intern(term.value)
+    numbers = {name: number for number, name in enumerate(form.names)}
+    store.ranks = np.asarray(ranks(), np.int64)
+    store.preds[[numbers[name] for name in form.transient(query)], tables.TRANSIENT] = 1
+    plans: list[Plan] = []
+    triggers: dict[int, list[int]] = {}
+    whole: dict[int, int] = {}
+    for place, rule in enumerate(form.rules):
+        cut = machine.STREAM | (machine.DEFER if rule.predicate in form.recursive else 0)
+        if place in form.bounds.waits or not rule.body:
+            whole[place] = len(plans)
+            plans.append(planned(rule, None, lambda name: store.size(numbers[name]), cut))
+            continue
+        for literal in range(len(rule.body)):
+            triggers.setdefault(numbers[rule.body[literal].predicate], []).append(len(plans))
+            plans.append(planned(rule, literal, lambda name: store.size(numbers[name]), cut))
+    code = encoded(plans, triggers, store, numbers, intern)
+    negations = tuple(tuple((whole[place], form.bounds.waits[place]) for place in group) for group in form.negations)
+    axioms = tuple(number for place, number in whole.items() if place not in form.bounds.waits)
+    return Engine(store, code, negations, axioms)

@@ -1,0 +1,52 @@
+"""Commands of the command line, run in this process or as one of their own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tidelog.cli.main import run
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+class Shell:
+    """Runs commands in this process, in a folder of its own."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+        monkeypatch.chdir(folder)
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def __call__(self, *args: str, stdin: str = "") -> Ran:
+        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = run(args)
+        captured = self._capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+
+def start(folder: Path, *args: str) -> subprocess.Popen[bytes]:
+    script = "from tidelog.cli.main import main; main()"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *args], cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=pipe
+    )
