@@ -6,10 +6,12 @@ BIN    := $(VENV)/bin
 # Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
 PYTEST_FLAGS ?= -n 2
 BENCH_FLAGS  ?=
+# Millions of facts for `make soak`.
+FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench fuzz format clean
+.PHONY: test lint types unit demo bench soak fuzz format clean
 
 test: lint types unit
 
@@ -30,6 +32,9 @@ demo: $(VENV)/.run
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+
+soak: $(VENV)/.run
+	$(BIN)/python benchmarks/soak.py --facts $(FACTS)
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)

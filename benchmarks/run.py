@@ -1,4 +1,4 @@
-"""The benchmark table: `make bench`, or `make bench BENCH_FLAGS=--large` for ten million facts too.
+"""The benchmark table: `make bench`, or `make bench BENCH_FLAGS=--large` for more facts too.
 
 Times are CPU seconds of this process, the best of several runs. Ours are warm: every measured call has run once on a
 small input before, so that compiled kernels are loaded. Ratios compare rows of one run only.
@@ -12,34 +12,26 @@ import io
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from time import perf_counter, process_time
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import streaming
 import tidelog as tl
+from rows import Row, measured
 from tidelog.engine.store import Rows, Store
 from tidelog.generate import lubm
-
-T = TypeVar("T")
 
 CANDIDATES = [
     "AssistantProfessorCandidate(X):-Diamondminus[1,1]Lecturer(X)",
     "AssociateProfessorCandidate(X):-doctoralDegreeFrom(X,Y),Boxminus[1,1]University(Y)",
     "AssociateProfessorCandidate(X):-Boxminus[1,1]AssistantProfessorCandidate(X)",
-]
-SCIENTISTS = [
-    "ScientistCandidate(X):-Diamondminus[1,1]doctoralDegreeFrom(X,Y)",
-    "Scientist(X):-Boxminus[1,1]ScientistCandidate(X)",
-    "Scientist(X):-Diamondminus[1,1]FullProfessor(X)",
-    "FullProfessor(X):-Diamondminus[1,1]Scientist(X)",
 ]
 HORIZON = 300
 REPEATS = 5
@@ -47,32 +39,9 @@ REPEATS = 5
 MORE_REPEATS = 15
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was measured, the figure that counts, and the goal for that figure, if any."""
-
-    what: str
-    facts: int | None
-    cpu: float
-    wall: float
-    figure: str
-    goal: str = ""
-    note: str = ""
-
-
 GROWTH = """
 The number of records that the engine takes grows with the facts. What else grows is memory: a small set stays in the
 processor's caches, and a large one takes fresh pages from the system, whose CPU time counts here."""
-
-
-def measured(work: Callable[[], T], repeats: int = 1) -> tuple[T, float, float]:
-    """The result with the least CPU and wall time over some repeats."""
-    cpu = wall = float("inf")
-    for _ in range(repeats):
-        began, began_cpu = perf_counter(), process_time()
-        result = work()
-        cpu, wall = min(cpu, process_time() - began_cpu), min(wall, perf_counter() - began)
-    return result, cpu, wall
 
 
 def tidelog_batch(rules: list[str], path: Path) -> tl.Model:
@@ -126,7 +95,7 @@ def against_meteor(folder: Path) -> Iterator[Row]:
 
 def growth(folder: Path, sizes: list[int]) -> Iterator[Row]:
     """The recursive program to time 300, and loading, as the data grows: what a fact costs at each size."""
-    program = tl.Program.parse("\n".join(SCIENTISTS))
+    program = tl.Program.parse(streaming.SCIENTISTS)
     loading: list[Row] = []
     reasoning: list[Row] = []
     base: dict[str, float] = {}
@@ -181,7 +150,7 @@ def scanning() -> Iterator[Row]:
 def starting(folder: Path) -> Iterator[Row]:
     """Fresh processes: the bare interpreter, the import, a small command."""
     rules = folder / "small.dmtl"
-    rules.write_text("\n".join(SCIENTISTS), encoding="utf-8")
+    rules.write_text(streaming.SCIENTISTS, encoding="utf-8")
     bare = _process(["-c", "pass"])
     light = _process(["-c", "import tidelog"])
     over = f"{light - bare:.2f} s"
@@ -199,7 +168,11 @@ def _process(arguments: list[str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--large", action="store_true", help="ten million facts too (takes minutes and about 2 GB)")
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="ten million facts too, and a stream of five (takes minutes and about 2 GB)",
+    )
     large = parser.parse_args().large
     sizes = [100_000, 1_000_000, *([10_000_000] if large else [])]
     table = Table(title="tidelog benchmarks", box=None, title_justify="left", pad_edge=False)
@@ -208,9 +181,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _warm(folder)
-        for rows in (against_meteor(folder), growth(folder, sizes), scanning(), starting(folder)):
+        for rows in (
+            against_meteor(folder),
+            growth(folder, sizes),
+            scanning(),
+            starting(folder),
+            streaming.rows(large),
+        ):
             for row in rows:
-                cpu, wall = (f"{value:.3f}" if value else "" for value in (row.cpu, row.wall))
+                cpu, wall = (_seconds(value) for value in (row.cpu, row.wall))
                 table.add_row(
                     row.what, f"{row.facts:,}" if row.facts else "", cpu, wall, row.figure, row.goal, row.note
                 )
@@ -221,12 +200,16 @@ def main() -> None:
     console.print(GROWTH)
 
 
+def _seconds(value: float) -> str:
+    return f"{value:.{3 if value >= 0.01 else 5}f}" if value else ""
+
+
 def _warm(folder: Path) -> None:
     """Load (or compile) every kernel that the rows use."""
     path = folder / "warm.facts"
     lubm.write(path, 8_000)
     tidelog_batch(CANDIDATES, path)
-    tl.materialise(tl.Program.parse("\n".join(SCIENTISTS)), tl.Dataset.load(path), between=(0, HORIZON))
+    tl.materialise(tl.Program.parse(streaming.SCIENTISTS), tl.Dataset.load(path), between=(0, HORIZON))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
 import tidelog as tl
@@ -117,7 +117,7 @@ PARTS = {
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
 def test_random_programs(part: Features) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=40, phases=[Phase.generate])  # `make fuzz` makes failures smaller
     @given(cases(part), st.data())
     def agree(case: Case, data: st.DataObject) -> None:
         plan = data.draw(plans(("A", "B"), integer=part.integer))
@@ -131,7 +131,7 @@ def test_random_programs(part: Features) -> None:
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
 def test_the_judge_agrees_with_a_reasoner_that_keeps_everything(part: Features) -> None:
-    @settings(max_examples=4)
+    @settings(max_examples=4, phases=[Phase.generate])  # `make fuzz` makes failures smaller
     @given(cases(part), st.data())
     def agree(case: Case, data: st.DataObject) -> None:
         plan = data.draw(plans(("A", "B"), integer=part.integer))
@@ -148,7 +148,7 @@ def test_the_judge_agrees_with_a_reasoner_that_keeps_everything(part: Features) 
 
 @pytest.mark.parametrize("memory", ["generic", None])
 def test_what_is_held_is_what_rules_can_look_back_at(memory: str | None) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=25, phases=[Phase.generate])  # `make fuzz` makes failures smaller
     @given(cases(replace(FORWARD, negation=True, endless_data=False)), st.integers(0, 99))
     def bounded(case: Case, seed: int) -> None:
         found = next(memory_complaints(tl.Reasoner, case, seed, memory), None)
@@ -469,6 +469,17 @@ def test_a_delay_that_is_finer_than_all_times() -> None:
 def test_multiples_without_any_facts_but_background(delay: int) -> None:
     reasoner = stream(COPY, "Q", at="every:1", background=tl.Dataset.parse("P(a)"), delay=delay)
     assert [fact for fact in answers_of(reasoner.finish(2)) if "-" not in fact] == ["Q(a)@0", "Q(a)@1", "Q(a)@2"]
+
+
+@pytest.mark.parametrize("saves", [0, 1, 2])
+def test_given_times_are_kept_in_a_saved_state(saves: int) -> None:
+    times = tuple(map(Fraction, (0, 1, 7, 18)))
+    reasoner = stream("Q :- P.", "Q", at=times, delay=5, background=tl.Dataset.parse("P@(-inf,2]"))
+    answers = reasoner.push(4, ["P@7"])
+    for t in range(6, 6 + saves):
+        reasoner = tl.Reasoner.load(reasoner.save())
+        answers += reasoner.push(t)
+    assert answers_of(answers + reasoner.finish(9)) == ["Q@0", "Q@1", "Q@7"]
 
 
 def test_a_stream_without_facts() -> None:

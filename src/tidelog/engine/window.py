@@ -135,13 +135,15 @@ def arranged(
     lo: Array,
     hi: Array,
     queue: Array,
-) -> int:
-    """Rows of several relations as records, one after the other; returns where they end.
+    offsets: Array,
+) -> None:
+    """Rows of several relations as records, one after the other; `offsets` is where each begins, and where they end.
 
     A relation's number is its predicate's, or -1 where no rule reads it; `starts` is where its arguments stand.
     """
     at = 0
     for i in range(len(relation)):
+        offsets[i] = at
         pred = numbers[relation[i]]
         if pred < 0 or lo[i] > hi[i]:
             continue
@@ -151,4 +153,4 @@ def arranged(
         for k in range(arity):
             queue[at + 3 + k] = args[begin + k]
         at += 3 + arity
-    return at
+    offsets[len(relation)] = at

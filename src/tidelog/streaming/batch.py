@@ -50,14 +50,13 @@ class Batch:
         columns = ("relation", "row", "lo", "hi", "begin", "stop")
         return replace(self, **{name: getattr(self, name)[part] for name in columns})
 
-    def records(self) -> tuple[Int64s, int]:
-        """The records of the facts that some rule reads, and where they end."""
+    def records(self) -> tuple[Int64s, Int64s]:
+        """The records of the facts that some rule reads, and where the record of each fact begins, and all end."""
         width = 3 + int(self.arities.max(initial=0))
-        queue = np.empty(width * len(self) + 1, np.int64)
-        end = window.arranged(
-            self.relation, self.row, self.numbers, self.arities, self.starts, self.args, self.lo, self.hi, queue
-        )
-        return queue, int(end)
+        queue, offsets = np.empty(width * len(self) + 1, np.int64), np.empty(len(self) + 1, np.int64)
+        columns = (self.relation, self.row, self.numbers, self.arities, self.starts, self.args, self.lo, self.hi)
+        window.arranged(*columns, queue, offsets)
+        return queue, offsets
 
     def groups(self, grid: Grid) -> list[Group]:
         """The facts themselves, one after the other."""

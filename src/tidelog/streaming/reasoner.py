@@ -16,6 +16,7 @@ from math import floor, lcm
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.analysis.components import strata
 from tidelog.analysis.flatten import ALWAYS, VIOLATION
@@ -88,9 +89,8 @@ class Reasoner:
         self._delays = _delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
         self._output = None if at is None else OutputTimes(at)
-        self._clock: Time = -INF
-        #: The last time in the input, ends of intervals included.
-        self._last: Time = -INF
+        #: Positions of the clock, and of the last time in the input, ends of intervals included.
+        self._now = self._last = NEG_INF
         data = background or Dataset()
         if program.facts:
             data = data | Dataset.from_facts(program.facts)
@@ -114,7 +114,7 @@ class Reasoner:
         self.notes: tuple[str, ...] = ()
         self._make()
         self._begin(data)
-        self.stats = self._record(self._clock, len(data), [], [], 0.0)
+        self.stats = self._record(len(data), [], [], 0.0)
 
     # What users call
 
@@ -127,15 +127,18 @@ class Reasoner:
         data = facts if isinstance(facts, Dataset) else Dataset.from_facts(self._read(fact, clock) for fact in facts)
         if isinstance(facts, Dataset) and self.program.temporal:
             data = data.timed(self.program.temporal.temporal)
+        self._fit(clock)
         batch = self._batch(data)
         self._set(clock, False)
         late = batch.lo <= self._closed - self._delay_of(batch)
-        return list(self._step(batch, late).answers)
+        return list(self._taken(batch, late).answers)
 
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
-        self._set(_time(t), True)
-        return list(self._step(None, None).answers)
+        clock = _time(t)
+        self._fit(clock)
+        self._set(clock, True)
+        return list(self._step(_NOTHING, 0, 0, []).answers)
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
@@ -155,28 +158,36 @@ class Reasoner:
         if not len(batch):
             return
         moments = np.where(batch.begin == NEG_INF, NEG_INF, batch.begin * self._grid.tick)
-        clocks = np.maximum.accumulate(np.maximum(moments, self._position(self._clock)))
+        clocks = np.maximum.accumulate(np.maximum(moments, self._now))
         late = batch.lo <= np.maximum(clocks - 1, self._closed) - self._delay_of(batch)
         late &= clocks > NEG_INF
         turns = clocks if step is None else -(-clocks // max(1, int(step * self._grid.denominator * self._grid.tick)))
         changes = np.flatnonzero(turns[1:] != turns[:-1]) + 1
-        for first, last in pairwise([0, *changes.tolist(), len(batch)]):
-            clock, part = int(clocks[last - 1]), batch.between(first, last)
-            if clock == NEG_INF:
-                self._take(part)
-            else:
-                self._set(self._grid.time(clock), False)
-                yield self._step(part, late[first:last])
+        groups = list(pairwise([0, *changes.tolist(), len(batch)]))
+        if late.any() or clocks[0] == NEG_INF:
+            for first, last in groups:
+                part = batch.between(first, last)
+                if clocks[last - 1] == NEG_INF:
+                    self._take(part)
+                else:
+                    self._moved(int(clocks[last - 1]), False)
+                    yield self._taken(part, late[first:last])
+            return
+        queue, offsets = batch.records()
+        for first, last in groups:
+            self._moved(int(clocks[last - 1]), False)
+            self._note(batch.begin[first:last], batch.stop[first:last])
+            begin, end = int(offsets[first]), int(offsets[last])
+            yield self._step(queue[begin:end], end - begin, last - first, [])
 
     def end(self, until: AnyTime | None = None) -> Step:
         """The end of the stream as a step: time stops at the last time that came, or at `until`."""
-        last = max(self._clock, self._last) if until is None else _time(until)
-        if isinstance(last, float):
+        stop = max(self._now, self._last) if until is None else self._position(_time(until))
+        if stop in (NEG_INF, POS_INF):
             return self.stats
         begun = perf_counter()
         if self._output is not None:
-            self._output.start(last)
-        stop = self._position(last)
+            self._output.start(self._grid.time(stop))
         frontier = stop + self._form.bounds.delay[self.query]
         self._work(_NOTHING, 0, frontier, frontier)
         if self._output is not None:
@@ -186,8 +197,8 @@ class Reasoner:
             rows = rows.where((rows.hi >= self._reported) & (rows.lo <= stop)).clipped(NEG_INF, stop)
             groups = _by_end(self.query, rows, self._grid)
         self._reported = POS_INF
-        self._clock = last
-        self.stats = self._record(last, 0, groups, [], perf_counter() - begun)
+        self._now = max(self._now, stop)
+        self.stats = self._record(0, groups, [], perf_counter() - begun)
         return self.stats
 
     def save(self) -> bytes:
@@ -220,7 +231,7 @@ class Reasoner:
             reasoner._output = OutputTimes.restored(meta["at"], at)
         reasoner._symbols = Symbols()
         reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs)
-        reasoner.stats = reasoner._record(reasoner._clock, 0, [], [], 0.0)
+        reasoner.stats = reasoner._record(0, [], [], 0.0)
         return reasoner
 
     # Making and refining
@@ -233,6 +244,8 @@ class Reasoner:
             store.insert(self._number(name), rows)
         self._engine = engine(self._form, self.query, self._symbols.intern, self._symbols.ranks, store)
         self._retention = np.array([self._form.bounds.retention[name] for name in self._form.names], np.int64)
+        self._longest = int(max(self._delays.values()) * self._grid.denominator * self._grid.tick)
+        self._ahead = self._form.bounds.delay[self.query]
         self._constraints = [i for i, name in enumerate(self._form.names) if name.startswith(VIOLATION)]
         self._next_end = self._next_change = self._next_due = NEG_INF
         self._answered = self._judged = -1
@@ -248,7 +261,7 @@ class Reasoner:
     def _derive(self, held: Mapping[str, Rows]) -> None:
         """Facts that were held by other rules: all that follows is derived from them."""
         self._begin(Dataset())
-        self._engine.store.horizon = (NEG_INF, max(self._position(self._clock), self._frontier))
+        self._engine.store.horizon = (NEG_INF, max(self._now, self._frontier))
         for name, rows in held.items():
             queue = np.empty((3 + len(rows.args)) * len(rows) + 1, np.int64)
             end = tables.pack(self._number(name), rows.args, rows.lo, rows.hi, 0, len(rows), queue, 0)
@@ -269,7 +282,7 @@ class Reasoner:
         held = {name: self._engine.store.rows(i) for i, name in enumerate(self._form.names)}
         later = self._finer_records(factor)
         self._grid = Grid(self._dense, denominator)
-        for position in ("_closed", "_frontier", "_evaluated", "_reported"):
+        for position in snapshot.POSITIONS:
             at = getattr(self, position)
             if abs(at) < POS_INF:
                 setattr(self, position, (at + (at & 1)) * factor - (at & 1))
@@ -313,8 +326,8 @@ class Reasoner:
 
     def _take(self, batch: Batch) -> None:
         """Facts that are there before time begins."""
-        queue, end = batch.records()
-        self._engine.store.work(self._engine.code, queue, end)
+        queue, offsets = batch.records()
+        self._engine.store.work(self._engine.code, queue, int(offsets[-1]))
         self.taken += len(batch)
 
     def _delay_of(self, batch: Batch) -> Int64s:
@@ -325,40 +338,46 @@ class Reasoner:
 
     # Steps
 
-    def _set(self, clock: Time, closed: bool) -> None:
-        """Moves the clock, which never goes back, and with it what counts as complete."""
-        if isinstance(clock, float) or clock < self._clock:
-            return
-        self._clock = clock
-        if self._output is not None:
-            self._output.start(clock)
-        if self._dense and self._grid.denominator % clock.denominator:
+    def _fit(self, clock: Time) -> None:
+        """Makes the grid fine enough for a time of the clock."""
+        if self._dense and not isinstance(clock, float) and self._grid.denominator % clock.denominator:
             self._refine(lcm(self._grid.denominator, clock.denominator))
-        # On the integers a clock between two of them has passed the first.
-        passed = closed or (clock.denominator > 1 and not self._dense)
-        self._closed = max(self._closed, self._position(clock) - (0 if passed else 1))
 
-    def _step(self, batch: Batch | None, late: np.ndarray | None) -> Step:
+    def _set(self, clock: Time, closed: bool) -> None:
+        """Sets the clock, which never goes back."""
+        if isinstance(clock, float):
+            return
+        # On the integers a clock between two of them has passed the first.
+        self._moved(self._position(clock), closed or (clock.denominator > 1 and not self._dense))
+
+    def _moved(self, now: int, closed: bool) -> None:
+        """Moves the clock to a position, and with it what counts as complete."""
+        if now >= self._now:
+            self._now = now
+            self._closed = max(self._closed, now if closed else now - 1)
+            if self._output is not None:
+                self._output.start(self._grid.time(now))
+
+    def _taken(self, batch: Batch, late: NDArray[np.bool_]) -> Step:
+        """A step with the facts of a batch that are not too late."""
+        dropped = batch.where(late).groups(self._grid) if late.any() else []
+        batch = batch.where(~late)
+        self.late += len(dropped)
+        self._note(batch.begin, batch.stop)
+        queue, offsets = batch.records()
+        return self._step(queue, int(offsets[-1]), len(batch), dropped)
+
+    def _step(self, queue: Int64s, end: int, count: int, dropped: list[Group]) -> Step:
+        """Takes records in, and gives what is certain now that time has come to the clock."""
         begun = perf_counter()
-        queue, end, count = _NOTHING, 0, 0
-        dropped: list[Group] = []
-        if batch is not None and late is not None:
-            if late.any():
-                dropped = batch.where(late).groups(self._grid)
-                batch = batch.where(~late)
-                self.late += len(dropped)
-            queue, end = batch.records()
-            count = len(batch)
-            self.taken += count
-            self._note(batch)
-        if isinstance(self._clock, float):
-            return self._record(self._clock, count, [], dropped, perf_counter() - begun)
-        longest = int(max(self._delays.values()) * self._grid.denominator * self._grid.tick)
-        frontier = max(self._closed - longest, self._frontier)
-        self._work(queue, end, frontier, max(self._position(self._clock), frontier))
-        groups = self._certain(frontier - self._form.bounds.delay[self.query])
+        self.taken += count
+        if self._now == NEG_INF:
+            return self._record(count, [], dropped, perf_counter() - begun)
+        frontier = max(self._closed - self._longest, self._frontier)
+        self._work(queue, end, frontier, max(self._now, frontier))
+        groups = self._certain(frontier - self._ahead)
         self._forget()
-        self.stats = self._record(self._clock, count, groups, dropped, perf_counter() - begun)
+        self.stats = self._record(count, groups, dropped, perf_counter() - begun)
         return self.stats
 
     def _work(self, queue: Int64s, end: int, frontier: int, horizon: int) -> None:
@@ -435,15 +454,18 @@ class Reasoner:
             groups.append(Group(self.query, Rows(args, when, when), finer))
         return groups
 
-    def _note(self, batch: Batch) -> None:
-        """Notes the stream's own time points: the ends of all its facts."""
-        ends = np.unique(np.concatenate([batch.begin, batch.stop]))
-        times = [Fraction(int(at), self._grid.denominator) for at in ends if NEG_INF < at < POS_INF]
-        if times:
-            self._last = max(self._last, times[-1])
-            if self._output is not None:
-                self._output.start(times[0])
-                self._output.note(times)
+    def _note(self, begin: Int64s, stop: Int64s) -> None:
+        """Notes the stream's own time points: the ends of all its facts, in ticks."""
+        if not len(begin):
+            return
+        least, most = int(begin.min()), int(stop.max())
+        if most == POS_INF:
+            most = int(np.where(stop == POS_INF, begin, stop).max())
+        if most > NEG_INF:
+            self._last = max(self._last, most * self._grid.tick)
+        if self._output is not None and self._output.own is not None:
+            ends = [least] if least == most else np.unique(np.concatenate([begin, stop])).tolist()
+            self._output.note(Fraction(t, self._grid.denominator) for t in ends if NEG_INF < t < POS_INF)
 
     def _forget(self) -> None:
         """Drops what no rule can look back at any more."""
@@ -486,7 +508,8 @@ class Reasoner:
         ticks = t * self._grid.denominator
         return floor(ticks) * self._grid.tick + (1 if self._dense and ticks.denominator > 1 else 0)
 
-    def _record(self, t: Time, count: int, groups: list[Group], late: list[Group], seconds: float) -> Step:
+    def _record(self, count: int, groups: list[Group], late: list[Group], seconds: float) -> Step:
+        t: Time = -INF if self._now == NEG_INF else self._grid.time(self._now)
         answers = Answers(groups, self._symbols)
         return Step(t, count, *self._held, answers, Answers(late, self._symbols), seconds)
 

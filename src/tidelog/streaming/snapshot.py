@@ -21,14 +21,15 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Term, Value
 from tidelog.streaming.standing import Standing, standing
 from tidelog.timeline.grid import Grid
-from tidelog.timeline.interval import INF, Time, format_time
+from tidelog.timeline.interval import format_time
 
 if TYPE_CHECKING:
     from tidelog.streaming.reasoner import Reasoner
 
 Meta = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-_POSITIONS = ("_closed", "_frontier", "_evaluated", "_reported")
+#: The positions of a reasoner: where its clock, its input, its rules and its answers stand.
+POSITIONS = ("_now", "_last", "_closed", "_frontier", "_evaluated", "_reported")
 
 
 def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
@@ -45,10 +46,9 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "form": _fingerprint(form),
         "delays": [[name, str(delay)] for name, delay in reasoner._delays.items()],
         "at": None if output is None else output.state(),
-        "clock": format_time(reasoner._clock),
-        "last": format_time(reasoner._last),
+        "clock": format_time(reasoner.stats.t),
         "denominator": form.grid.denominator,
-        "positions": [getattr(reasoner, position) for position in _POSITIONS],
+        "positions": [getattr(reasoner, position) for position in POSITIONS],
         "dates": reasoner.dates,
         "late": reasoner.late,
         "taken": reasoner.taken,
@@ -66,9 +66,8 @@ def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> t
     for text in meta["symbols"]:
         reasoner._symbols.intern(_read(text))
     reasoner._grid = Grid(reasoner._dense, meta["denominator"])
-    for position, at in zip(_POSITIONS, meta["positions"], strict=True):
+    for position, at in zip(POSITIONS, meta["positions"], strict=True):
         setattr(reasoner, position, at)
-    reasoner._clock, reasoner._last = _time(meta["clock"]), _time(meta["last"])
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
     reasoner._make()
     held = {
@@ -214,7 +213,3 @@ def _written(value: Value) -> list[str]:
 
 def _read(text: list[str]) -> Value:
     return text[1] if text[0] == "s" else Fraction(text[1])
-
-
-def _time(text: str) -> Time:
-    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil
@@ -38,7 +38,9 @@ class OutputTimes:
         self.every = duration(at.removeprefix("every:")) if isinstance(at, str) and at != "input" else None
         if self.every is not None and self.every == 0:
             raise TidelogError(Diagnostic("TL307", "output times need a distance greater than 0", help="write every:1"))
-        self._given: Iterator[Fraction | int] = iter(()) if isinstance(at, str) else iter(at)
+        #: Times that are all there are saved with a state; of a generator only where it stands.
+        self._listed = [Fraction(t) for t in at] if isinstance(at, Sequence) and not isinstance(at, str) else None
+        self._given: Iterator[Fraction | int] = iter(()) if isinstance(at, str) else iter(self._listed or at)
         self._last: Fraction | None = None
         self._ahead: Fraction | None = None
 
@@ -49,19 +51,20 @@ class OutputTimes:
             "every": None if self.every is None else str(self.every),
             "last": None if self._last is None else str(self._last),
             "ahead": None if self._ahead is None else str(self._ahead),
+            "listed": None if self._listed is None else [str(t) for t in self._listed],
         }
 
     @staticmethod
     def restored(state: Mapping[str, Any], given: Times | None) -> OutputTimes:
         """Output times that go on where they stopped."""
-        kind: Times = (
-            "input" if state["own"] is not None else f"every:{state['every']}" if state["every"] else given or ()
-        )
-        times = OutputTimes(kind)
+        regular = f"every:{state['every']}" if state["every"] else None
+        listed = [Fraction(t) for t in state["listed"] or ()]
+        times = OutputTimes("input" if state["own"] is not None else regular or given or listed)
         if times.own is not None:
             times.own[:] = [Fraction(t) for t in state["own"]]
         times._last = Fraction(state["last"]) if state["last"] else None
-        times._ahead = Fraction(state["ahead"]) if state["ahead"] else None
+        if times.every is not None:
+            times._ahead = Fraction(state["ahead"]) if state["ahead"] else None
         return times
 
     def note(self, times: Iterable[Fraction]) -> None:
