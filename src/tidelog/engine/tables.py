@@ -167,6 +167,8 @@ def insert(atom: int, lo: int, hi: int, atoms: Array, iv: Array, meta: Array, pi
     if n == 0:
         return 0, merged_lo, merged_hi
     grown = length - (last - first) + 1
+    # What has to move is work, too: it counts towards what a search may take.
+    meta[TAKEN] += (length - last) >> 6
     if grown > capacity:
         rank = 0
         while (1 << rank) < capacity:

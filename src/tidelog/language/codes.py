@@ -49,6 +49,7 @@ CODES: dict[str, str] = {
     "TL306": "something that the timeline does not have",
     "TL307": "a length of time that cannot be read",
     "TL308": "a look-ahead without a bound",
+    "TL309": "a way of memory that cannot be had",
     # Streaming
     "TL401": "a saved state that is damaged, or none",
     "TL402": "a saved state of another version",

@@ -9,7 +9,7 @@ the query's own frontier. Facts that no rule can look back at any more are forgo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from math import floor, lcm
@@ -42,7 +42,7 @@ from tidelog.reasoning import (
 from tidelog.streaming import snapshot
 from tidelog.streaming.answers import Answers, Group, Step
 from tidelog.streaming.batch import Batch, arrange
-from tidelog.streaming.standing import Engine, Standing, engine, standing
+from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.times import OutputTimes, Times, duration
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
@@ -101,6 +101,7 @@ class Reasoner:
         self._symbols = Symbols()
         fine = [end.denominator for end in (*ends_of(program), *self._delays.values())]
         self._grid = Grid(self._dense, lcm(data.denominator, *fine) if self._dense else 1)
+        self._bounded = chosen_memory(program, query, self._grid, memory)
         #: Everything at or before this position has come, but for what the delay allows.
         self._closed = NEG_INF
         self._frontier = self._evaluated = self._reported = NEG_INF
@@ -238,7 +239,7 @@ class Reasoner:
 
     def _make(self, held: Mapping[str, Rows] | None = None) -> None:
         """Plans for the program on the present grid, over a store with the facts that are held."""
-        self._form = standing(self.program, self.query, self._grid, self.memory == "bounded")
+        self._form = standing(self.program, self.query, self._grid, self._bounded)
         store = Store(list(self._form.arities.values()), self._dense, np.zeros(1, np.int64))
         for name, rows in (held or {}).items():
             store.insert(self._number(name), rows)
@@ -392,7 +393,7 @@ class Reasoner:
             store.work(code, queue, end)
         self._frontier = frontier
         if self._engine.negations and frontier > self._evaluated:
-            asked = self._output is not None and self._output.pending(lambda t: self._position(t) <= frontier)
+            asked = self._output is not None and self._output.pending(self._come(frontier))
             if asked or frontier >= self._next_change or store.news != self._judged:
                 self._evaluate(frontier)
                 self._judged = store.news
@@ -444,7 +445,7 @@ class Reasoner:
         groups: list[Group] = []
         arity = self._form.arities[self.query]
         # A time between two points of the grid is in the gap between them; the answer is given on a grid that has it.
-        for t in self._output.taken(lambda t: self._position(t) <= frontier):
+        for t in self._output.taken(self._come(frontier)):
             at = self._position(t)
             if not self._dense and t.denominator > 1:
                 continue
@@ -453,6 +454,16 @@ class Reasoner:
             when = np.full(args.shape[1], int(t * finer.denominator) * finer.tick, np.int64)
             groups.append(Group(self.query, Rows(args, when, when), finer))
         return groups
+
+    def _come(self, frontier: int) -> Callable[[Fraction], bool]:
+        """Tells of a time whether its position is at or before the frontier."""
+        if frontier in (NEG_INF, POS_INF):
+            return lambda _: frontier == POS_INF
+        if self._dense and not frontier & 1:
+            last = self._grid.time(frontier)
+            return lambda t: t <= last
+        following = self._grid.time(frontier + 1)
+        return lambda t: t < following
 
     def _note(self, begin: Int64s, stop: Int64s) -> None:
         """Notes the stream's own time points: the ends of all its facts, in ticks."""
@@ -511,7 +522,9 @@ class Reasoner:
     def _record(self, count: int, groups: list[Group], late: list[Group], seconds: float) -> Step:
         t: Time = -INF if self._now == NEG_INF else self._grid.time(self._now)
         answers = Answers(groups, self._symbols)
-        return Step(t, count, *self._held, answers, Answers(late, self._symbols), seconds)
+        finite, endless = self._held
+        finite += self._engine.store.news - self._forgotten  # what has come since facts were last forgotten
+        return Step(t, count, finite, endless, answers, Answers(late, self._symbols), seconds)
 
 
 def _by_end(name: str, rows: Rows, grid: Grid) -> list[Group]:

@@ -43,6 +43,7 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "query": reasoner.query,
         "timeline": "rational" if form.grid.dense else "integer",
         "memory": reasoner.memory,
+        "bounded": reasoner._bounded,
         "form": _fingerprint(form),
         "delays": [[name, str(delay)] for name, delay in reasoner._delays.items()],
         "at": None if output is None else output.state(),
@@ -80,7 +81,7 @@ def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> t
         reasoner._put(held, arrays["later"])
         return ()
     old = Program.parse(meta["program"], syntax=meta["syntax"])
-    before = standing(old, meta["query"], reasoner._grid, meta["memory"] == "bounded")
+    before = standing(old, meta["query"], reasoner._grid, meta["bounded"])
     kept, lost = _sorted_out(held, before, reasoner._form, old, reasoner.program)
     reasoner._derive(kept)
     return tuple(_notes(reasoner._form, before, lost, kept))

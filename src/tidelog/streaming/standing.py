@@ -70,6 +70,45 @@ def standing(program: Program, query: str, grid: Grid, bounded: bool) -> Standin
     return Standing(grid, rules, known, found, recursive, negations)
 
 
+def chosen_memory(program: Program, query: str, grid: Grid, memory: str | None) -> bool:
+    """Whether memory is bounded whatever the density of the stream: as asked, or where it applies and stores less."""
+    if memory not in (None, "generic", "bounded"):
+        way_out = "choose generic or bounded, or leave it to the program"
+        raise TidelogError(Diagnostic("TL309", f"there is no memory `{memory}`", help=way_out))
+    if memory == "generic":
+        return False
+    rules = relevant(flatten(program.rules, grid), (query,))
+    punctual = next((r for r in rules for b in r.body if b.op is not Op.HOLDS and _is_point(b.range, grid)), None)
+    if punctual is not None and memory == "bounded":
+        rule = program.rules[punctual.origin]
+        raise TidelogError(
+            Diagnostic(
+                "TL309",
+                f"memory cannot be bounded for every stream: a range is a single point in `{format_rule(rule)}`",
+                rule.place,
+                law="with ranges that are points, each fact within them has to be kept, however many there are",
+                help="widen the range, or use --memory generic",
+            )
+        )
+    if punctual is not None:
+        return False
+    if memory == "bounded":
+        return True
+    plain, bounded = (standing(program, query, grid, form) for form in (False, True))
+    return len(_looked_up(bounded, query)) < len(_looked_up(plain, query))
+
+
+def _is_point(pair: tuple[int, int], grid: Grid) -> bool:
+    """Whether a range is a single time point; on the rationals a single odd position is a whole gap."""
+    return pair[0] == pair[1] and pair[0] % grid.tick == 0
+
+
+def _looked_up(form: Standing, query: str) -> set[str]:
+    """The predicates of the user's that are kept to be looked back at."""
+    passing = set(form.transient(query))
+    return {n for n in form.names if not n.startswith("$") and n not in passing and form.bounds.retention[n] > 0}
+
+
 def _refused(program: Program, problem: LooksAhead) -> TidelogError:
     rule = program.rules[problem.rule.origin]
     return TidelogError(
