@@ -173,6 +173,6 @@ def arrivals(data: tl.Dataset) -> list[Fact]:
 
 
 def _refusal(rule: Any) -> Any:
-    from tidelog.language.errors import Diagnostic
+    from tidelog.errors import Diagnostic
 
     return Diagnostic("TL400", f"looks ahead for ever: {rule.text if rule else ''}", rule.place if rule else None)

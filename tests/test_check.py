@@ -11,7 +11,7 @@ import pytest
 from tidelog.analysis.fragments import FRAGMENTS
 from tidelog.analysis.horizon import look_ahead, retention
 from tidelog.analysis.report import check
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 from tidelog.language.program import Program
 from tidelog.timeline.interval import INF
 

@@ -25,7 +25,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.files import load_paths
 from tidelog.data.render import render_rows
 from tidelog.data.symbols import Symbols
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.timeline.grid import NEG_INF, POS_INF

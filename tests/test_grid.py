@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 from tidelog.timeline import grid
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import INF, Interval

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.codes import CODES
-from tidelog.language.errors import Diagnostic, TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.cli.main import run
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 from tidelog.language.program import Program
 from tidelog.plans import plans
 

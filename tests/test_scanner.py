@@ -15,7 +15,7 @@ from tidelog.data import scanner
 from tidelog.data.columns import facts_of
 from tidelog.data.dataset import Dataset
 from tidelog.data.symbols import Symbols
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.syntax import Fact
 from tidelog.timeline.interval import INF, Interval

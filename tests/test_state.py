@@ -22,7 +22,7 @@ from hypothesis.extra import numpy as hnp
 
 import tidelog
 import tidelog.streaming.state as state
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 from tidelog.streaming.state import pack, unpack, write_atomically
 
 JSON = st.recursive(

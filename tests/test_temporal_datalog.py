@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidelog.analysis.safety import check_rules
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.facts import format_fact
 from tidelog.language.printer import format_program
 from tidelog.language.program import Program
+from tidelog.language.safety import check_rules
 from tidelog.language.syntax import (
     Atom,
     Comparison,

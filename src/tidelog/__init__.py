@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidelog.analysis.report import Report, check
     from tidelog.data.dataset import Dataset
-    from tidelog.language.errors import TidelogError
+    from tidelog.errors import TidelogError
     from tidelog.language.program import Program
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
@@ -30,7 +30,7 @@ _HOME = {
     "Reasoner": "tidelog.streaming.reasoner",
     "Repeat": "tidelog.model",
     "Report": "tidelog.analysis.report",
-    "TidelogError": "tidelog.language.errors",
+    "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
     "check": "tidelog.analysis.report",
     "entails": "tidelog.reasoning",

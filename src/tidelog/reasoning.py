@@ -17,7 +17,7 @@ from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.engine.extent import Extent
 from tidelog.engine.fixpoint import Problem, Unsettled, solve
 from tidelog.engine.store import Int64s, Rows
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.codes import suggest
-from tidelog.language.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 
 

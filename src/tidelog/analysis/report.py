@@ -15,7 +15,7 @@ from tidelog.analysis.components import components, dependencies, head_atom, neg
 from tidelog.analysis.fragments import FRAGMENTS, syntactic_fragments
 from tidelog.analysis.horizon import CONSTRAINT, LookAhead, look_ahead, retention
 from tidelog.analysis.queries import known_predicates, require_known
-from tidelog.language.errors import Diagnostic
+from tidelog.errors import Diagnostic
 from tidelog.language.program import Program
 from tidelog.language.syntax import Bottom, Rule, Unary
 from tidelog.timeline.interval import Time, format_time

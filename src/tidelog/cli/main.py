@@ -20,7 +20,7 @@ from tidelog.cli.fmt import fmt
 from tidelog.cli.materialise import materialise
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
-from tidelog.language.errors import TidelogError
+from tidelog.errors import TidelogError
 
 BAD_INPUT = 2
 #: What a shell reports for a process that ended by SIGINT or SIGPIPE.

@@ -41,7 +41,7 @@ def load(rules: str, data: Sequence[str]) -> tuple[Program, Dataset]:
 
 def time_range(context: click.Context, option: click.Parameter, value: str | None) -> tuple[Time, Time] | None:
     """`LO,HI`: two times as facts have them (numbers, fractions, dates), or -inf and inf."""
-    from tidelog.language.errors import TidelogError
+    from tidelog.errors import TidelogError
     from tidelog.language.facts import parse_time
 
     if value is None:

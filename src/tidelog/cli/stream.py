@@ -17,7 +17,7 @@ from tidelog.cli.options import rules_argument, timeline_option, write_out
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
     from tidelog.data.dataset import Dataset
-    from tidelog.language.errors import TidelogError
+    from tidelog.errors import TidelogError
     from tidelog.language.program import Program
     from tidelog.streaming.answers import Answers, Step
     from tidelog.streaming.reasoner import Reasoner
@@ -64,7 +64,7 @@ def _output_times(context: click.Context, option: click.Parameter, value: str | 
 
 
 def _until(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
-    from tidelog.language.errors import TidelogError
+    from tidelog.errors import TidelogError
     from tidelog.language.times import parse_time
 
     if value is None:
@@ -147,7 +147,7 @@ def stream(
       tidelog stream rules.dmtl --query Down --input - --at every:2 < beats.facts
     """
     from tidelog.cli.stopping import stopping
-    from tidelog.language.errors import TidelogError
+    from tidelog.errors import TidelogError
     from tidelog.language.program import Program
     from tidelog.streaming.reading import is_live
 
@@ -423,7 +423,7 @@ def _shown(value: Any) -> str:
 
 
 def _other(message: str, help: str) -> TidelogError:
-    from tidelog.language.errors import Diagnostic, TidelogError
+    from tidelog.errors import Diagnostic, TidelogError
 
     law = "a state goes on with the rules, the query and the options that made it"
     return TidelogError(Diagnostic("TL403", message, law=law, help=help))

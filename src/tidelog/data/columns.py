@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.data.symbols import Symbols
-from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid

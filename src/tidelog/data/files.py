@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from tidelog.data.columns import EMPTY, Columns, Key, after, combined, timed
 from tidelog.data.dataset import Dataset
 from tidelog.data.symbols import Symbols
-from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.errors import Diagnostic, Place, TidelogError
 
 #: Bytes of text that are read at once.
 PIECE = 1 << 20

@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.syntax import Value
 
 _LONG_NUMBER = re.compile(rb"[0-9][0-9.]{15}")

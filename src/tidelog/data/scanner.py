@@ -49,7 +49,7 @@ from tidelog.data.scan_kernels import (
     scatter_order,
 )
 from tidelog.data.symbols import Symbols
-from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.syntax import Fact
 
 BLOCK = 1 << 16

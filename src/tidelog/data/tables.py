@@ -24,7 +24,7 @@ from tidelog.data.columns import EMPTY, Columns, Ids, Relation, Times, leaves_63
 from tidelog.data.json_lines import Cells, exact_decimal, read_json_lines
 from tidelog.data.numerals import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes, read_time
 from tidelog.data.symbols import AS_WRITTEN, NAME_KIND, NUMBER_KIND, Symbols
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.facts import format_iso, parse_time
 from tidelog.language.syntax import Value
 from tidelog.timeline.grid import NEG_INF, POS_INF

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tidelog.errors import Diagnostic
 from tidelog.language.codes import suggest
-from tidelog.language.errors import Diagnostic
 from tidelog.language.tokens import OPERATOR_WORDS, Source
 
 if TYPE_CHECKING:

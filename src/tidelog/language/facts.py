@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.syntax import Fact, Value
 from tidelog.language.times import format_iso, parse_time, read_number
 from tidelog.timeline.interval import INF, Interval, Time

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
+from tidelog.errors import Diagnostic
 from tidelog.language.complaints import grammar_error, lexical_error, nesting_error
-from tidelog.language.errors import Diagnostic
 from tidelog.language.facts import unquote
 from tidelog.language.syntax import (
     Atom,

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.analysis.safety import check_rules, check_temporal, rule_atoms
-from tidelog.language.errors import Diagnostic, Place, TidelogError
+from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.parser import parse_rules
 from tidelog.language.printer import format_program, format_temporal
+from tidelog.language.safety import check_rules, check_temporal, rule_atoms
 from tidelog.language.syntax import Fact, Rule, TemporalProgram
 from tidelog.language.temporal import parse_temporal
 from tidelog.language.translation import to_mtl

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from tidelog.language.errors import Place
+from tidelog.errors import Place
 from tidelog.timeline.interval import Interval
 
 #: A constant's value: a name (`abc` and `"abc"` are one) or a number (`1` and `1.0` are one).

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tidelog.errors import Diagnostic, Place
 from tidelog.language.codes import suggest
-from tidelog.language.errors import Diagnostic, Place
 from tidelog.language.parser import RuleBuilder, as_token, as_tree, parse_tree
 from tidelog.language.syntax import (
     Comparison,

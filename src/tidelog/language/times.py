@@ -9,7 +9,7 @@ import re
 from datetime import date
 from fractions import Fraction
 
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.timeline.interval import INF, Time
 
 UNITS: dict[str, Fraction] = {

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.language.errors import Place
+from tidelog.errors import Place
 
 if TYPE_CHECKING:
     from lark import Lark, Token

@@ -26,7 +26,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.files import check_utf8, is_text
 from tidelog.data.scanner import scan
 from tidelog.data.symbols import Symbols
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: A block of a file has so many bytes, at least and at most. Blocks grow while their facts take less time than QUICK,

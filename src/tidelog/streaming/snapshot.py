@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidelog.analysis.components import dependencies, head_atom
 from tidelog.engine.store import Rows
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Term, Value

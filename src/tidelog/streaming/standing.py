@@ -12,7 +12,7 @@ from tidelog.engine import machine, tables
 from tidelog.engine.fixpoint import parts, relevant
 from tidelog.engine.plan import Plan, encoded, planned
 from tidelog.engine.store import Code, Int64s, Store
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Value

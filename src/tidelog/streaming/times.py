@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import ceil
 from typing import Any
 
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.times import read_number
 
 #: A stream that begins later than so many multiples of its output step is not asked about the time before.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from tidelog.language.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.timeline.interval import INF, Interval, Time
 
 POS_INF = 1 << 62

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from tidelog.language.errors import Diagnostic, Place
+from tidelog.errors import Diagnostic, Place
 from tidelog.language.syntax import (
     Atom,
     Binary,
