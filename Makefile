@@ -22,9 +22,9 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy --strict
 
-# One small run first compiles the kernels into the cache, so that parallel workers find them there.
+# One run first compiles the kernels into the cache, so that parallel workers find them there.
 unit: $(VENV)/.dev
-	$(BIN)/tidelog materialise examples/signals.dmtl examples/signals.facts > /dev/null
+	$(BIN)/python tests/warm.py
 	$(BIN)/pytest $(PYTEST_FLAGS)
 
 demo: $(VENV)/.run

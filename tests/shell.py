@@ -50,3 +50,8 @@ def start(folder: Path, *args: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", script, *args], cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=pipe
     )
+
+
+def spoken(err: bytes) -> bytes:
+    """What a command says on standard error, but for the line that a first compilation is announced with."""
+    return b"".join(line for line in err.splitlines(True) if not line.startswith(b"tidelog: compiling the engine"))

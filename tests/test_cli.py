@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from shell import ROOT, Ran, Shell, start
+from shell import ROOT, Ran, Shell, spoken, start
 from tidelog.cli.main import cli
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -277,7 +277,7 @@ def test_every_command_has_help_with_an_example_that_works(sh: Shell, name: str)
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     script = f"set -e\n{stub}\n{example}"
     done = subprocess.run(["sh", "-c", script], cwd=sh.folder, env=env, capture_output=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, spoken(done.stderr)) == (0, b"")
     assert done.stdout
 
 
@@ -288,7 +288,7 @@ def test_a_reader_that_goes_away_is_no_error(sh: Shell, rules: str) -> None:
     assert process.stderr
     process.stdout.readline()
     process.stdout.close()
-    assert process.stderr.read() == b""
+    assert spoken(process.stderr.read()) == b""
     assert process.wait(60) == 141
     process.stderr.close()
 

@@ -100,3 +100,23 @@ def test_many_intervals_of_one_atom_may_come_in_any_order() -> None:
     times = random.Random(0).sample(range(200_000), 60_000)
     data = tl.Dataset.parse("".join(f"Q@{2 * t}\n" for t in times))
     assert len(tl.materialise(tl.Program.parse("P :- Q."), data)) == len(times)
+
+
+def test_a_period_too_long_to_write_out_is_looked_at_where_it_is_asked_for() -> None:
+    rules = (
+        "A :- Diamondminus[997,997] A. B :- Diamondminus[1009,1009] B. C :- Diamondminus[1013,1013] C.\n"
+        "D :- A, B, C. E :- Diamondminus[0,1] D, not Diamondminus[5,5] A. F :- not D."
+    )
+    program, data = tl.Program.parse(rules), tl.Dataset.parse("A@0\nB@0\nC@0\n")
+    period = 997 * 1009 * 1013
+    for fact, answer in {
+        f"D@{7 * period}": "yes",
+        f"D@{7 * period + 997}": "no",
+        f"E@[{7 * period},{7 * period + 1}]": "yes",
+        f"E@[{7 * period},{7 * period + 2}]": "no",
+        f"F@({period},{period + 400})": "yes",
+        f"F@[{period},{period + 400})": "no",
+    }.items():
+        assert tl.entails(program, data, fact).value == answer, fact
+    near = tl.materialise(program, data, query=["D", "E"], between=(period - 10, period + 10))
+    assert near.render().decode() == f"D@{period}\nE@[{period},{period + 1}]\n"

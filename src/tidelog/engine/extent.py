@@ -47,12 +47,14 @@ class Extent:
 
     def size(self, lo: int, hi: int) -> int:
         """About how many rows `over` gives, so that one need not make them to know."""
-        count = len(self.rows)
+        copies = 1
         if self.right is not None:
-            count += max(0, (hi - self.right.at) // self.right.every) * count
+            at, every = self.right.at, self.right.every
+            copies += max(0, (hi - at) // every - max(0, (lo - at) // every) + 1)
         if self.left is not None:
-            count += max(0, (self.left.at - lo) // self.left.every) * len(self.rows)
-        return count
+            at, every = self.left.at, self.left.every
+            copies += max(0, (at - lo) // every - max(0, (at - hi) // every) + 1)
+        return copies * len(self.rows)
 
     def within(self, lo: int, hi: int) -> Extent:
         """The part in [lo,hi]; tails towards an infinite end stay."""

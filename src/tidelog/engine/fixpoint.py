@@ -23,6 +23,7 @@ import numpy as np
 
 from tidelog.analysis.components import connected
 from tidelog.analysis.flatten import ALWAYS, VIOLATION, FlatLiteral, FlatRule, Op
+from tidelog.engine import machine
 from tidelog.engine.extent import Extent, Tail, candidates, mirrored
 from tidelog.engine.plan import Plan, encoded, planned
 from tidelog.engine.store import Code, Int64s, Rows, Store, Tired
@@ -120,6 +121,10 @@ def _reach(rule: FlatRule) -> int:
     return body + _width(rule.range)
 
 
+def _is_bounded(rule: FlatRule) -> bool:
+    return all(abs(end) < LIMIT for pair in (rule.range, *(b.range for b in rule.body)) for end in pair)
+
+
 def _width(pair: tuple[int, int]) -> int:
     return max(abs(end) if abs(end) < LIMIT else abs(other) % LIMIT for end, other in (pair, pair[::-1]))
 
@@ -135,7 +140,7 @@ def solve(problem: Problem, until: tuple[int, int] | None = None) -> dict[str, E
     if sweep is not None and _near(problem, sweep) and not constraints:
         return _Evaluation(problem, sweep).solve()
     try:
-        return _Evaluation(problem).solve()
+        return _Evaluation(problem, until=until).solve()
     except Unsettled:
         if sweep is None:
             raise
@@ -180,20 +185,30 @@ def _span(rows: Iterable[Rows]) -> tuple[int, int]:
 
 
 class _Evaluation:
-    def __init__(self, problem: Problem, sweep: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, problem: Problem, sweep: tuple[int, int] | None = None, until: tuple[int, int] | None = None
+    ) -> None:
         self.problem = problem
         self.sweep = sweep
+        self.until = until
         self.names = list(problem.arities)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.store = self._new_store()
         self.loaded: set[str] = set()
         #: Extents of predicates that repeat for ever; all others are in the store.
         self.repeating: dict[str, Extent] = {}
+        #: Predicates among these that are only known around the stretch that is asked for.
+        self.partial: set[str] = set()
 
     def solve(self) -> dict[str, Extent]:
-        for part in self.problem.parts:
-            if any(name in self.repeating for name in part.inputs) or not self._direct(part):
-                self._search(part)
+        for place, part in enumerate(self.problem.parts):
+            if any(name in self.partial for name in part.inputs):
+                self._around(place)
+            elif any(name in self.repeating for name in part.inputs) or not self._direct(part):
+                try:
+                    self._search(part)
+                except Unsettled:
+                    self._around(place)
         wanted = [*self.problem.wanted, *(n for n in self.names if n.startswith(VIOLATION))]
         extents = {name: self._extent(name) for name in wanted}
         return {name: e.within(*self.sweep) for name, e in extents.items()} if self.sweep else extents
@@ -319,7 +334,9 @@ class _Evaluation:
         """The ends at which a rule's negated predicates are only known up to the horizon."""
         cut = 0
         for literal in rule.body:
-            if literal.negated and literal.predicate in self.repeating:
+            if literal.negated and literal.predicate in self.partial:
+                cut = machine.CUT_LEFT | machine.CUT_RIGHT
+            elif literal.negated and literal.predicate in self.repeating:
                 extent = self.repeating[literal.predicate]
                 cut |= (extent.left is not None) | (extent.right is not None) << 1
         return cut
@@ -344,7 +361,6 @@ class _Evaluation:
             lab = _Laboratory(self, part, inputs, step, SEARCH_ALLOWANCE - spent)
             try:
                 rows = known = lab.run(first - room, last + room, seeds)
-                spent += lab.taken
                 left = self._tail(lab, rows, first, last, room, seeds, leftwards=True)
                 right = self._tail(lab, rows, first, last, room, seeds, leftwards=False)
                 if left is not None and right is not None:
@@ -359,6 +375,28 @@ class _Evaluation:
                 break
             room *= 2
         raise Unsettled(part.predicates, known)
+
+    def _around(self, place: int) -> None:
+        """Evaluates a component around the stretch that is asked for only.
+
+        What repeats may do so with a period too long to be written out. But without recursion and with bounded ranges
+        a stretch of time depends on what is near it alone: no farther than this component and those after it reach.
+        """
+        part = self.problem.parts[place]
+        until = self.until or (NEG_INF, POS_INF)
+        near = until[0] > NEG_INF and until[1] < POS_INF and all(_is_bounded(rule) for rule in part.rules)
+        if part.recursive or not near or any(name.startswith(VIOLATION) for name in part.predicates):
+            raise Unsettled(part.predicates, {})
+        reach = 2 * sum(after.reach for after in self.problem.parts[place:])
+        lab = _Laboratory(
+            self, part, {n: self._extent(n) for n in part.inputs}, self.problem.grid.tick, SEARCH_ALLOWANCE
+        )
+        try:
+            rows = lab.run(until[0] - reach, until[1] + reach, {name: self._given(name) for name in part.predicates})
+        except Tired:
+            raise Unsettled(part.predicates, {}) from None
+        self.repeating |= {name: Extent(found) for name, found in rows.items()}
+        self.partial |= set(part.predicates)
 
     def _tail(
         self,
