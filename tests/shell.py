@@ -40,7 +40,7 @@ class Shell:
         self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         code = run(args)
         captured = self._capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
+        return Ran(code, captured.out, spoken(captured.err.encode()).decode())
 
 
 def start(folder: Path, *args: str) -> subprocess.Popen[bytes]:

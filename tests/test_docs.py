@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from shell import spoken
 from tidelog.data.dataset import Dataset
 from tidelog.language.codes import CODES
 from tidelog.language.program import Program
@@ -70,7 +71,7 @@ def test_sessions_print_what_the_page_shows(session: str, shell: dict[str, str],
         done = subprocess.run(
             ["sh", "-c", command], cwd=folder, env=shell, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
         )
-        assert done.stdout.decode() == expected, command
+        assert spoken(done.stdout).decode() == expected, command
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
