@@ -73,12 +73,13 @@ class Problem:
         self.rules = relevant(self.rules, self.wanted)
         self.parts = parts(self.rules, self.grid)
         for rule in self.rules:
-            for term in _terms(rule):
+            for term in terms(rule):
                 if isinstance(term, Constant):
                     self.intern(term.value)
 
 
-def _terms(rule: FlatRule) -> Iterator[Term]:
+def terms(rule: FlatRule) -> Iterator[Term]:
+    """All terms of a rule."""
     yield from rule.args
     for literal in rule.body:
         yield from literal.args

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidelog.analysis.flatten import VIOLATION, FlatRule, Op, flatten
 from tidelog.engine import machine, tables
-from tidelog.engine.fixpoint import parts, relevant
+from tidelog.engine.fixpoint import parts, relevant, terms
 from tidelog.engine.plan import Plan, encoded, planned
 from tidelog.engine.store import Code, Int64s, Store
 from tidelog.errors import Diagnostic, TidelogError
@@ -139,13 +139,9 @@ def engine(
 ) -> Engine:
     """Plans for a standing program over a store that was made for it."""
     for rule in form.rules:
-        for term in [*rule.args, *(a for b in rule.body for a in b.args)]:
+        for term in terms(rule):
             if isinstance(term, Constant):
                 intern(term.value)
-        for comparison in rule.comparisons:
-            for term in (comparison.left, comparison.right):
-                if isinstance(term, Constant):
-                    intern(term.value)
     numbers = {name: number for number, name in enumerate(form.names)}
     store.ranks = np.asarray(ranks(), np.int64)
     store.preds[[numbers[name] for name in form.transient(query)], tables.TRANSIENT] = 1
