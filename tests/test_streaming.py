@@ -536,3 +536,14 @@ def test_expect_says_what_is_wrong() -> None:
     expect("Q(X) :- Diamondplus[0,inf) P(X).", "P(a)@3", "Q", "Q(a)@(-inf,3]", stream=False)
     with pytest.raises(tl.TidelogError):
         expect("Q(X) :- Diamondplus[0,inf) P(X).", "P(a)@3", "Q", "Q(a)@(-inf,3]")
+
+
+@pytest.mark.parametrize("timeline", ["integer", "rational"])
+def test_what_persists_while_nothing_happens_is_not_taken_for_ended(timeline: str) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse("Boxminus[1,1] B :- not A."), "B", timeline=timeline)
+    assert reasoner.push(-3, ["A@1"]) + reasoner.advance(-3) + reasoner.advance(-2) == []
+    ended = "(-inf,-2]" if timeline == "integer" else "(-inf,-1)"
+    assert [str(fact.interval) for fact in reasoner.push(0, ["A"]) + reasoner.advance(1)][:1] == [ended]
+    reasoner = tl.Reasoner(tl.Program.parse("Q :- not P."), "Q", timeline=timeline)
+    assert reasoner.push(0, ["P"]) + reasoner.advance(1) + reasoner.advance(2) + reasoner.advance(9) != []
+    assert str(reasoner.finish(20)[0].interval) == ("[1,20]" if timeline == "integer" else "(0,20]")

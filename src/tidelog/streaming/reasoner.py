@@ -191,6 +191,8 @@ class Reasoner:
             self._output.start(self._grid.time(stop))
         frontier = stop + self._form.bounds.delay[self.query]
         self._work(_NOTHING, 0, frontier, frontier)
+        if self._engine.negations and self._evaluated < frontier:
+            self._evaluate(frontier)
         if self._output is not None:
             groups = self._points(stop)
         else:
@@ -376,7 +378,8 @@ class Reasoner:
             return self._record(count, [], dropped, perf_counter() - begun)
         frontier = max(self._closed - self._longest, self._frontier)
         self._work(queue, end, frontier, max(self._now, frontier))
-        groups = self._certain(frontier - self._ahead)
+        # Where evaluation was put off nothing begins or ends, so no answer does; what persists stands still till then.
+        groups = self._certain((self._evaluated if self._engine.negations else frontier) - self._ahead)
         self._forget()
         self.stats = self._record(count, groups, dropped, perf_counter() - begun)
         return self.stats
