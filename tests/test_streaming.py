@@ -547,3 +547,10 @@ def test_what_persists_while_nothing_happens_is_not_taken_for_ended(timeline: st
     reasoner = tl.Reasoner(tl.Program.parse("Q :- not P."), "Q", timeline=timeline)
     assert reasoner.push(0, ["P"]) + reasoner.advance(1) + reasoner.advance(2) + reasoner.advance(9) != []
     assert str(reasoner.finish(20)[0].interval) == ("[1,20]" if timeline == "integer" else "(0,20]")
+
+
+def test_recursion_beside_negation_goes_on_within_one_stretch() -> None:
+    program = tl.Program.parse("C :- not B(a). B(a) :- not A. C :- Diamondminus[1,1] C, not A.")
+    reasoner = tl.Reasoner(program, "C", timeline="integer")
+    assert reasoner.push(0, ["A"]) == []
+    assert [str(fact.interval) for fact in reasoner.finish(5)] == ["[0,5]"]

@@ -419,7 +419,10 @@ class Reasoner:
                 (NEG_INF if self._evaluated == NEG_INF else self._evaluated - wait + 1, frontier - wait)
                 for _, wait in group
             ]
-            store.evaluate(plans, self._engine.code, windows)
+            news = -1
+            while news != store.news:  # once more where the component is recursive and its rules may feed each other
+                news = store.news
+                store.evaluate(plans, self._engine.code, windows)
             longest = max(longest, *(wait for _, wait in group))
         self._evaluated = frontier
         self._next_change = int(window.next_change(frontier - longest, store.atoms, store.iv, store.meta))
