@@ -90,14 +90,17 @@ def holding(pred: int, at: int, arity: int, atoms: Array, args: Array, iv: Array
 
 
 @kernel
-def next_change(after: int, atoms: Array, iv: Array, meta: Array) -> int:
-    """The first position after the given one at which some interval begins or has ended."""
+def next_change(after: int, cut: int, persisting: Array, atoms: Array, iv: Array, meta: Array) -> int:
+    """The first position after the given one at which some interval begins or has ended.
+
+    Intervals of persisting predicates that end at `cut` were only evaluated up to there, and are not over.
+    """
     found = POS_INF
     for atom in range(meta[N_ATOMS]):
         for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
             if iv[i, 0] > after:
                 found = min(found, iv[i, 0])
-            elif after <= iv[i, 1] < POS_INF:
+            elif after <= iv[i, 1] < POS_INF and not (iv[i, 1] == cut and persisting[atoms[atom, PRED]]):
                 found = min(found, iv[i, 1] + 1)
     return found
 

@@ -249,6 +249,7 @@ class Reasoner:
         self._retention = np.array([self._form.bounds.retention[name] for name in self._form.names], np.int64)
         self._longest = int(max(self._delays.values()) * self._grid.denominator * self._grid.tick)
         self._ahead = self._form.bounds.delay[self.query]
+        self._persisting = np.array([name in self._form.persisting for name in self._form.names], np.bool_)
         self._constraints = [i for i, name in enumerate(self._form.names) if name.startswith(VIOLATION)]
         self._next_end = self._next_change = self._next_due = NEG_INF
         self._answered = self._judged = -1
@@ -425,7 +426,9 @@ class Reasoner:
                 store.evaluate(plans, self._engine.code, windows)
             longest = max(longest, *(wait for _, wait in group))
         self._evaluated = frontier
-        self._next_change = int(window.next_change(frontier - longest, store.atoms, store.iv, store.meta))
+        self._next_change = int(
+            window.next_change(frontier - longest, frontier, self._persisting, store.atoms, store.iv, store.meta)
+        )
 
     def _certain(self, frontier: int) -> list[Group]:
         """The answers that have become certain now that the query is complete up to a position."""

@@ -37,6 +37,14 @@ class Standing:
     def names(self) -> tuple[str, ...]:
         return tuple(self.arities)
 
+    @property
+    def persisting(self) -> frozenset[str]:
+        """The predicates that depend on a negation, whose facts grow with the frontier while nothing changes."""
+        found = {self.rules[place].predicate for group in self.negations for place in group}
+        while more := {r.predicate for r in self.rules for b in r.body if b.predicate in found} - found:
+            found |= more
+        return frozenset(found)
+
     def transient(self, query: str) -> list[str]:
         """Predicates that pass through: each fact drives its rules when it comes, and nobody looks it up."""
         kept = {query, *(name for name in self.arities if name.startswith(VIOLATION))}
