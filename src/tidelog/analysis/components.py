@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.syntax import Atom, Binary, Formula, Literal, Rule, Unary
+from tidelog.language.safety import atoms
+from tidelog.language.syntax import Atom, Literal, Rule, Unary
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +21,6 @@ class Component:
 
     predicates: tuple[str, ...]
     recursive: bool
-
-
-def atoms(formula: Formula) -> Iterator[Atom]:
-    """All relational atoms of a formula, left to right."""
-    match formula:
-        case Atom():
-            yield formula
-        case Unary():
-            yield from atoms(formula.arg)
-        case Binary():
-            yield from atoms(formula.left)
-            yield from atoms(formula.right)
 
 
 def dependencies(rule: Rule) -> Iterator[tuple[Atom, bool]]:

@@ -362,8 +362,8 @@ class _Evaluation:
             lab = _Laboratory(self, part, inputs, step, SEARCH_ALLOWANCE - spent)
             try:
                 rows = known = lab.run(first - room, last + room, seeds)
-                left = self._tail(lab, rows, first, last, room, seeds, leftwards=True)
-                right = self._tail(lab, rows, first, last, room, seeds, leftwards=False)
+                left = self._tail(lab, rows, first, last, room, leftwards=True)
+                right = self._tail(lab, rows, first, last, room, leftwards=False)
                 if left is not None and right is not None:
                     extents = {name: _closed_off(rows[name], left, right) for name in part.predicates}
                     new = lab.derived_anew(extents, left, right)
@@ -406,7 +406,6 @@ class _Evaluation:
         first: int,
         last: int,
         room: int,
-        seeds: dict[str, Rows],
         leftwards: bool,
     ) -> Tail | None:
         """A verified tail of the component, in mirrored time for the left one."""
