@@ -139,10 +139,23 @@ class Reasoner:
 
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
-        clock = _time(t)
-        self._fit(clock)
-        self._set(clock, True)
-        return list(self._step(_NOTHING, 0, 0, []).answers)
+        return list(self.take(_time(t), Dataset(), closed=True).answers)
+
+    def take(self, t: Time, data: Dataset, *, closed: bool = False) -> Step:
+        """Facts have come, each with its time and in any order, and then the clock goes to t: a step.
+
+        More may come at t, unless it is closed.
+        """
+        self._fit(t)
+        batch = self._batch(data)
+        late = (batch.lo <= self._closed - self._delay_of(batch)) & (self._now > NEG_INF)
+        self._set(t, closed)
+        return self._taken(batch, late)
+
+    def begin(self, t: Time) -> None:
+        """Output times that are multiples begin with a stream that begins at t, although facts may come before it."""
+        if self._output is not None and not isinstance(t, float):
+            self._output.start(t)
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
@@ -218,11 +231,11 @@ class Reasoner:
         return self._grid.time(at), True
 
     def held(self) -> dict[str, int]:
-        """How many intervals of each predicate are held; what operators remember counts as `(operators)`."""
+        """How many atoms of each predicate are held; what operators remember counts as `(operators)`."""
         found: dict[str, int] = {}
         for number, name in enumerate(self._form.names):
             shown = "(operators)" if name.startswith("$") else name
-            found[shown] = found.get(shown, 0) + len(self._engine.store.rows(number))
+            found[shown] = found.get(shown, 0) + self._engine.store.size(number)
         return found
 
     def save(self) -> bytes:
