@@ -210,9 +210,7 @@ def _merge(into: SymbolTable, other: SymbolTable, ids: npt.NDArray[np.int32]) ->
 
 
 @kernel
-def _merge_texts(
-    into: SymbolTable, offsets: npt.NDArray[np.int64], pool: Bytes, ids: npt.NDArray[np.int32]
-) -> None:
+def _merge_texts(into: SymbolTable, offsets: npt.NDArray[np.int64], pool: Bytes, ids: npt.NDArray[np.int32]) -> None:
     for i in range(len(ids)):
         ids[i] = intern_bytes(into, pool, offsets[i] + 1, offsets[i + 1], pool[offsets[i]])
 

@@ -16,6 +16,7 @@ from tidelog.data import pieces
 from tidelog.data.dataset import Dataset
 from tidelog.data.pieces import Piece
 from tidelog.data.symbols import NAME_KIND
+from tidelog.language.facts import format_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Value
 from tidelog.spark.facts import Shape
@@ -139,7 +140,9 @@ def _constants(piece: Piece, kind: str) -> Any:
         precision, scale = (int(n) for n in kind[8:-1].split(","))
         exact = [None if v is None else Decimal(v.numerator) / Decimal(v.denominator) for v in values]
         return pa.array([None if v is None else round(v, scale) for v in exact], pa.decimal128(precision, scale))
-    return pa.array([None if v is None else float(v) for v in values], pa.float32() if kind == "float" else pa.float64())
+    return pa.array(
+        [None if v is None else float(v) for v in values], pa.float32() if kind == "float" else pa.float64()
+    )
 
 
 def _arrow_integers() -> Mapping[str, Any]:
@@ -167,3 +170,22 @@ def _scaled(ticks: NDArray[np.int64], denominator: int) -> NDArray[np.int64]:
     """Microseconds, downwards where a time is between two of them."""
     whole, rest = np.divmod(ticks, denominator)
     return whole * 10**6 + np.array([int(r) * 10**6 // denominator for r in rest], np.int64)
+
+
+def as_text(batches: Iterator[Any]) -> Iterator[Any]:
+    """For `mapInArrow`: packed facts to their text, one a row."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for payload in batch["payload"]:
+            data = pieces.dataset([pieces.unpacked(payload.as_py())])
+            yield pa.RecordBatch.from_arrays([pa.array([format_fact(fact, data.dates) for fact in data])], ["fact"])
+
+
+def lines(batches: Iterator[Any]) -> Iterator[Any]:
+    """For `mapInArrow`: payloads of text to their lines, one a row."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for payload in batch["payload"]:
+            yield pa.RecordBatch.from_arrays([pa.array(payload.as_py().decode().split("\n"))], ["row"])

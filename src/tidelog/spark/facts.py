@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _TIMES = ("time", "start", "end", "closed")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
-_LAW = "a fact DataFrame has the arguments in order, then `time`, or `start`, `end` and maybe `closed`, or no time at all"
+_LAW = (
+    "a fact DataFrame has the arguments in order, then `time`, or `start`, `end` and maybe `closed`, or no time at all"
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ def shape_of(predicate: str, frame: DataFrame, arity: int | None) -> Shape:
             problem(f"the column `{name}` of type {kind} cannot be an argument", "cast it to a string or a number")
     for role, (name, kind) in times.items():
         if role == "closed" and kind != "string":
-            problem(f"the column `{name}` of type {kind} cannot say which ends are closed", "give both, left, right ...")
+            problem(
+                f"the column `{name}` of type {kind} cannot say which ends are closed", "give both, left, right ..."
+            )
         if role != "closed" and not _is_number(kind) and kind not in _TIMESTAMPS:
             problem(f"the column `{name}` of type {kind} cannot be a time", "cast it to a timestamp or a number")
     if problems:

@@ -8,7 +8,6 @@ a state that a failed attempt has touched; what is not in the cache, or has anot
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,7 +15,6 @@ from uuid import uuid4
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from tidelog.data import pieces
-from tidelog.data.dataset import Dataset
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
@@ -49,7 +47,10 @@ class BucketProcessor(StatefulProcessor):
         self._deltas = handle.getListState("deltas", "step binary")
 
     def handleInputRows(  # noqa: N802
-        self, key: tuple[Any, ...], rows: Iterator[pd.DataFrame], timerValues: TimerValues  # noqa: N803
+        self,
+        key: tuple[Any, ...],
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         clock = from_clock(timerValues.getCurrentWatermarkInMs())
         bucket = self._keys.index(key[0])
@@ -71,7 +72,10 @@ class BucketProcessor(StatefulProcessor):
         yield self._frame(given)
 
     def handleExpiredTimer(  # noqa: N802
-        self, key: tuple[Any, ...], timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: N803
+        self,
+        key: tuple[Any, ...],
+        timerValues: TimerValues,
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         clock = from_clock(timerValues.getCurrentWatermarkInMs())
         given = self._step(self._keys.index(key[0]), Step(clock))

@@ -89,7 +89,7 @@ class Reasoner:
         self.taken = 0
         #: Whether an answer comes in parts, as far as it is certain, rather than once it has ended.
         self.parts = parts
-        self._delays = _delays(delay)
+        self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
         self._output = None if at is None else OutputTimes(at)
         #: Positions of the clock, and of the last time in the input, ends of intervals included.
@@ -591,7 +591,8 @@ def _time(t: AnyTime) -> Time:
     return t if isinstance(t, float) and t in (INF, -INF) else Fraction(t)
 
 
-def _delays(delay: Delay) -> dict[str | None, Fraction]:
+def delays(delay: Delay) -> dict[str | None, Fraction]:
+    """The delay of each predicate that has its own, and under None that of all others."""
     if isinstance(delay, Mapping):
         return {None: Fraction(0)} | {name: duration(value) for name, value in delay.items()}
     return {None: duration(delay)}
