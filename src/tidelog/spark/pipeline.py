@@ -109,11 +109,12 @@ def load_pipeline(path: str | Path) -> Pipeline:
     errors: list[Diagnostic] = []
     pipeline = _Reading(Path(file).absolute().parent, errors).pipeline(file, Table(values, places, errors))
     if errors:
-        raise TidelogError(sorted(errors, key=_position))
+        raise TidelogError(sorted(errors, key=position))
     return pipeline
 
 
-def _position(error: Diagnostic) -> tuple[int, int]:
+def position(error: Diagnostic) -> tuple[int, int]:
+    """Where an error is, to put several in order."""
     return (error.place.line, error.place.column) if error.place else (0, 0)
 
 

@@ -62,6 +62,7 @@ def session(
         wanted["spark.driver.extraJavaOptions"] = " ".join(
             [wanted.get("spark.driver.extraJavaOptions", ""), *_logging(log)]
         ).strip()
+    _hush()
     builder = spark_session.builder.appName(name)
     for key, value in wanted.items():
         builder = builder.config(key, value)
@@ -112,6 +113,14 @@ def _environment(master: str | None, settings: Mapping[str, str]) -> None:
         import pyspark
 
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+
+
+def _hush() -> None:
+    """PySpark prints what it raises, too, as JSON with two stacks; it is enough that it raises."""
+    from pyspark.logger import PySparkLogger
+
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(logger).disabled = True
 
 
 def _logging(log: str | Path | None) -> list[str]:
