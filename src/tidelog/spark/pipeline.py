@@ -22,6 +22,13 @@ from tidelog.timeline.interval import Time
 #: How a column of numbers counts time since 1970: microseconds a unit, as Spark's timestamps are microseconds.
 UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
+#: Formats of files, which need a path; where a stream is given no schema, it is that of the files that are there.
+FILES = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
+
+#: Keys that only one of the modes has.
+_STREAM = ("checkpoint", "trigger", "delay", "heartbeat", "until", "at", "memory")
+_BATCH = ("between",)
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PYTHON = re.compile(r"[\w.]+:\w+")
 
@@ -83,6 +90,8 @@ class Pipeline:
     memory: str | None
     at: str | None
     delay: Fraction
+    heartbeat: Fraction | None
+    between: tuple[Time, Time] | None
     until: Time | None
     buckets: int | None
     background: tuple[str, ...]
@@ -92,6 +101,7 @@ class Pipeline:
     facts: tuple[FactQuery, ...]
     answers: Sink
     late: Sink | None
+    aside: Sink | None
     metrics: str | None
     master: str | None
     log: str | None
@@ -133,8 +143,9 @@ class _Reading:
         sources = self._sources(top.table("sources", required=True), mode == "stream")
         facts = self._facts(top.table("facts", required=True))
         sinks = top.table("sinks", required=True)
-        answers = self._sink(sinks.table("answers", required=True))
-        late = self._sink(sinks.table("late")) if "late" in sinks.values else None
+        answers = self._sink(sinks.table("answers", required=True), mode)
+        late = self._sink(sinks.table("late"), mode) if "late" in sinks.values else None
+        aside = self._sink(sinks.table("aside"), mode) if "aside" in sinks.values else None
         metrics = self._metrics(sinks)
         sinks.finish()
         spark = top.table("spark")
@@ -148,15 +159,18 @@ class _Reading:
             memory=top.choice("memory", ("generic", "bounded")),
             at=self._output(top),
             delay=top.duration("delay") or Fraction(0),
+            heartbeat=top.duration("heartbeat"),
+            between=_between(top),
             until=top.time("until"),
             buckets=top.number("buckets", 1),
             background=self._background(top),
-            checkpoint=self._checkpoint(top, mode == "stream"),
-            trigger=_trigger(top, mode == "stream"),
+            checkpoint=self._located(top.text("checkpoint", required=mode == "stream")),
+            trigger=_trigger(top),
             sources=sources,
             facts=facts,
             answers=answers,
             late=late,
+            aside=aside,
             metrics=metrics,
             master=spark.text("master"),
             log=self._located(spark.text("log")),
@@ -164,6 +178,9 @@ class _Reading:
         )
         spark.finish()
         top.finish()
+        for key in _STREAM if mode == "batch" else _BATCH:
+            if key in top.values:
+                top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key)
         if program.rules:
             self._check_names(pipeline, top)
         return pipeline
@@ -220,12 +237,6 @@ class _Reading:
             found.append(f"{predicate}{equals}{self.folder / path}")
         return tuple(found)
 
-    def _checkpoint(self, top: Table, streaming: bool) -> str | None:
-        if not streaming and "checkpoint" in top.values:
-            help = "leave it out: a batch runs from its beginning to its end"
-            top.refuse("TL805", 'there is no checkpoint with mode = "batch"', "checkpoint", help=help)
-        return self._located(top.text("checkpoint", required=streaming))
-
     def _sources(self, table: Table, streaming: bool) -> tuple[Source, ...]:
         found = (self._source(name, part, streaming, table) for name, part in table.tables())
         return tuple(source for source in found if source)
@@ -281,7 +292,7 @@ class _Reading:
         table.finish()
         return fact
 
-    def _sink(self, table: Table) -> Sink:
+    def _sink(self, table: Table, mode: str) -> Sink:
         form = table.text("format", required=bool(table.values)) or ""
         sink = Sink(
             form,
@@ -294,6 +305,14 @@ class _Reading:
         table.finish()
         if form == "kafka" and "topic" not in sink.options:
             table.refuse("TL804", "a Kafka sink needs the option `topic`", "format")
+        if form in FILES and sink.path is None:
+            table.refuse("TL804", f"files of {form} need a `path`", "format")
+        if form == "text" and table.path[-1] == "answers":
+            table.refuse(
+                "TL805", "answers have several columns, and text files one", "format", help="choose json or csv"
+            )
+        if sink.overwrite and mode == "stream":
+            table.refuse("TL805", "a stream adds to what is there", "overwrite", help="leave it out")
         return sink
 
     def _metrics(self, sinks: Table) -> str | None:
@@ -312,9 +331,18 @@ class _Reading:
         return str(self.folder / path)
 
 
-def _trigger(top: Table, streaming: bool) -> Fraction | str | None:
-    if not streaming and "trigger" in top.values:
-        top.refuse("TL805", 'there is no trigger with mode = "batch"', "trigger")
+def _between(top: Table) -> tuple[Time, Time] | None:
+    """A batch job's stretch of time, both ends included."""
+    times = top.times("between")
+    if not times:
+        return None
+    if len(times) != 2 or times[0] > times[1]:
+        top.refuse("TL805", "`between` must be two times, the earlier one first", "between")
+        return None
+    return times[0], times[1]
+
+
+def _trigger(top: Table) -> Fraction | str | None:
     if top.values.get("trigger") == "available-now":
         return top.text("trigger")
     return top.duration("trigger")

@@ -89,6 +89,15 @@ class Table:
             self.refuse("TL805", f"`{key}` is not a time", key, law=problem.diagnostics[0].law)
             return None
 
+    def times(self, key: str) -> tuple[Time, ...]:
+        """A list of times."""
+        value = self._get(key, list)
+        try:
+            return tuple(parse_time(str(item))[0] for item in value or ())
+        except TidelogError as problem:
+            self.refuse("TL805", f"`{key}` is not a list of times", key, law=problem.diagnostics[0].law)
+            return ()
+
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, or a single one."""
         value = self._ask(key)

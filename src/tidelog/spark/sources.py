@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.codes import suggest
-from tidelog.spark.pipeline import UNITS, FactQuery, Pipeline, Source, position
+from tidelog.spark.pipeline import FILES, UNITS, FactQuery, Pipeline, Source, position
 from tidelog.spark.sql import is_query, said, selecting, within
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-#: Formats of files: where a stream is given no schema, it is that of the files that are there.
-_FILES = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 _TIMES = ("time", "start", "end", "closed")
 _TIME_LAW = "a fact has a column `time`, or `start` and `end` (and `closed`), or is background"
 
@@ -95,7 +93,7 @@ def opened(spark: SparkSession, source: Source, folder: Path) -> DataFrame:
         reader = (spark.readStream if source.stream else spark.read).format(source.format).options(**source.options)
         if source.schema:
             reader = reader.schema(source.schema)
-        elif source.stream and source.format in _FILES:
+        elif source.stream and source.format in FILES:
             reader = reader.schema(_schema_of_files(spark, source))
         return reader.load(source.path) if source.path else reader.load()
     except PySparkException as problem:
