@@ -9,12 +9,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tidelog.data.columns import Relation
 from tidelog.engine.extent import Extent
 from tidelog.engine.repeats import Repetition, divided
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.language.times import format_iso
-from tidelog.timeline.grid import Grid
+from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import format_time
 
 if TYPE_CHECKING:
@@ -74,6 +77,16 @@ class Model:
                 args = tuple(self._symbols.value(int(a)) for a in rows.args[:, row])
                 yield Fact(name, args, self._grid.interval(int(rows.lo[row]), int(rows.hi[row])))
 
+    def relations(self) -> Iterator[tuple[Relation, int]]:
+        """What comes once, as columns, each with the denominator of its ticks."""
+        for name, (rows, _) in self._divided.items():
+            yield relation_of(name, rows, self._grid), self._grid.denominator
+
+    @property
+    def symbols(self) -> Symbols:
+        """The dictionary of the constants in `relations`."""
+        return self._symbols
+
     @cached_property
     def repeats(self) -> tuple[Repeat, ...]:
         """What repeats for ever, sorted by predicate, arguments and time."""
@@ -103,6 +116,15 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model of {len(self)} facts, {len(self.repeats)} that repeat>"
+
+
+def relation_of(predicate: str, rows: Rows, grid: Grid) -> Relation:
+    """Rows of an engine as a relation, whose ends are on the doubled grid whatever the timeline."""
+    lo, hi = rows.lo, rows.hi
+    if not grid.dense:
+        lo = np.where(lo == NEG_INF, NEG_INF, 2 * lo)
+        hi = np.where(hi == POS_INF, POS_INF, 2 * hi)
+    return Relation(predicate, len(rows.args), rows.args.astype(np.int32), lo, hi)
 
 
 def _as_object(repeat: Repeat, iso: bool) -> dict[str, str]:

@@ -243,7 +243,8 @@ def _ranges(formula: Formula) -> Iterable[Interval]:
             yield from _ranges(formula.right)
 
 
-def _rule_ranges(rule: Rule) -> Iterable[Interval]:
+def rule_ranges(rule: Rule) -> Iterable[Interval]:
+    """The ranges of all operators of a rule."""
     yield from _ranges(rule.head)
     for literal in rule.body:
         if isinstance(literal, Literal):
@@ -252,7 +253,7 @@ def _rule_ranges(rule: Rule) -> Iterable[Interval]:
 
 def ends_of(program: Program) -> Iterable[Fraction]:
     for rule in program.rules:
-        for interval in _rule_ranges(rule):
+        for interval in rule_ranges(rule):
             for end in (interval.lo, interval.hi):
                 if isinstance(end, Fraction):
                     yield end
@@ -270,7 +271,7 @@ def refuse_fractions(program: Program, data: Dataset) -> None:
             help="use integers, or the rational timeline",
         )
         for rule in program.rules
-        for interval in _rule_ranges(rule)
+        for interval in rule_ranges(rule)
         if any(isinstance(end, Fraction) and end.denominator != 1 for end in (interval.lo, interval.hi))
     ]
     if data.denominator != 1:

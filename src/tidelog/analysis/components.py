@@ -6,13 +6,13 @@ is stratified if no component depends on itself through a negation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.safety import atoms
-from tidelog.language.syntax import Atom, Literal, Rule, Unary
+from tidelog.language.syntax import Atom, Bottom, Literal, Rule, Unary
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,31 @@ def head_atom(rule: Rule) -> Atom | None:
     while isinstance(head, Unary):
         head = head.arg
     return head if isinstance(head, Atom) else None
+
+
+def is_constraint(rule: Rule) -> bool:
+    """Whether the head is Bottom, be it under boxes."""
+    head = rule.head
+    while isinstance(head, Unary):
+        head = head.arg
+    return isinstance(head, Bottom)
+
+
+def needed(rules: Sequence[Rule], wanted: Iterable[str]) -> tuple[int, ...]:
+    """The numbers of the rules that the wanted predicates depend on, and of the constraints with theirs: a violated one
+    concerns every question."""
+    below = set(wanted)
+    found: set[int] = set()
+    grown = True
+    while grown:
+        grown = False
+        for number, rule in enumerate(rules):
+            head = head_atom(rule)
+            if number not in found and (is_constraint(rule) if head is None else head.predicate in below):
+                found.add(number)
+                below |= {atom.predicate for atom, _ in dependencies(rule)}
+                grown = True
+    return tuple(sorted(found))
 
 
 def components(rules: Iterable[Rule]) -> list[Component]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tidelog.analysis.components import components, dependencies, head_atom, negative_cycles, strata
+from tidelog.analysis.components import components, is_constraint, needed, negative_cycles, strata
 from tidelog.analysis.fragments import FRAGMENTS, syntactic_fragments
 from tidelog.analysis.horizon import CONSTRAINT, LookAhead, look_ahead, retention
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.errors import Diagnostic
 from tidelog.language.program import Program
-from tidelog.language.syntax import Bottom, Rule, Unary
+from tidelog.language.syntax import Rule
 from tidelog.timeline.interval import Time, format_time
 
 
@@ -94,7 +94,7 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
     """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`."""
     if query is not None:
         require_known([query], known_predicates(program))
-        program = replace(program, rules=_needed(program.rules, query))
+        program = replace(program, rules=tuple(program.rules[i] for i in needed(program.rules, [query])))
     line = timeline or program.timeline
     problems = tuple(negative_cycles(program.rules))
     decided = {*syntactic_fragments(program, line), *(() if problems else ("stratified",))}
@@ -111,37 +111,14 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
         strata=() if problems else _visible(strata(program.rules)),
         retention={name: back[name] for name in sorted(back) if not _hidden(name)},
         look_ahead=_farthest(look_ahead(program, line), query),
-        constraints=tuple(_shown(rule) for rule in program.rules if _is_constraint(rule)),
+        constraints=tuple(_shown(rule) for rule in program.rules if is_constraint(rule)),
         problems=problems,
     )
-
-
-def _needed(rules: tuple[Rule, ...], query: str) -> tuple[Rule, ...]:
-    """The rules that the query depends on, and the constraints with theirs: a violated one concerns every query."""
-    needed = {query}
-    wanted: set[Rule] = set()
-    grown = True
-    while grown:
-        grown = False
-        for rule in rules:
-            head = head_atom(rule)
-            if rule not in wanted and (_is_constraint(rule) if head is None else head.predicate in needed):
-                wanted.add(rule)
-                needed |= {atom.predicate for atom, _ in dependencies(rule)}
-                grown = True
-    return tuple(rule for rule in rules if rule in wanted)
 
 
 def _farthest(ahead: dict[str, LookAhead], query: str | None) -> LookAhead:
     asked = [found for name, found in ahead.items() if query in (None, name) or name == CONSTRAINT]
     return max(asked, key=lambda found: found.distance, default=LookAhead(Fraction(0)))
-
-
-def _is_constraint(rule: Rule) -> bool:
-    head = rule.head
-    while isinstance(head, Unary):
-        head = head.arg
-    return isinstance(head, Bottom)
 
 
 def _hidden(predicate: str) -> bool:

@@ -210,6 +210,20 @@ def _merge(into: SymbolTable, other: SymbolTable, ids: npt.NDArray[np.int32]) ->
 
 
 @kernel
+def _merge_texts(into: SymbolTable, offsets: npt.NDArray[np.int64], pool: Bytes, ids: npt.NDArray[np.int32]) -> None:
+    for i in range(len(ids)):
+        ids[i] = intern_bytes(into, pool, offsets[i] + 1, offsets[i + 1], pool[offsets[i]])
+
+
+@kernel
+def _gather(table: SymbolTable, ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], pool: Bytes) -> None:
+    for i in range(len(ids)):
+        start = table.offsets[ids[i]]
+        for j in range(offsets[i + 1] - offsets[i]):
+            pool[offsets[i] + j] = table.pool[start + j]
+
+
+@kernel
 def _fill_slots(table: SymbolTable) -> None:
     mask = len(table.slots) - 1
     for id in range(table.counts[0]):
@@ -265,6 +279,21 @@ class Symbols:
         ids = np.empty(len(other), np.int32)
         size = int(other._table.offsets[len(other)])
         _merge(self.table(len(other), size), other._table, ids)
+        return ids
+
+    def texts(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], Bytes]:
+        """Some constants as bytes, each a kind and a text: where each begins (and the last one ends), and all of them."""
+        lengths = self._table.offsets[ids + 1] - self._table.offsets[ids]
+        offsets = np.zeros(len(ids) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        pool = np.empty(int(offsets[-1]), np.uint8)
+        _gather(self._table, ids, offsets, pool)
+        return offsets, pool
+
+    def merge_texts(self, offsets: npt.NDArray[np.int64], pool: Bytes) -> npt.NDArray[np.int32]:
+        """Intern constants as `texts` gives them; the id of each."""
+        ids = np.empty(len(offsets) - 1, np.int32)
+        _merge_texts(self.table(len(ids), len(pool)), offsets, pool, ids)
         return ids
 
     def intern_texts(self, data: Bytes, offsets: npt.NDArray[np.int64], kind: int) -> npt.NDArray[np.int32]:

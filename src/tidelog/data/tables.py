@@ -60,6 +60,13 @@ def read_table(data: bytes, form: str, predicate: str, path: str, symbols: Symbo
     return _Table(cells, form, path).columns(predicate, symbols)
 
 
+def from_arrow(
+    names: list[str], columns: list[Any], rows: int, predicate: str, source: str, symbols: Symbols
+) -> Columns:
+    """The facts of Arrow columns."""
+    return _Table(Cells(names, columns, rows), "parquet", source).columns(predicate, symbols)
+
+
 def _read(data: bytes, form: str, path: str) -> Cells:
     import pyarrow as pa
 

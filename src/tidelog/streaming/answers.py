@@ -30,6 +30,16 @@ class Answers:
         self._groups = groups
         self._symbols = symbols
 
+    @property
+    def groups(self) -> list[Group]:
+        """The facts as rows of numbers."""
+        return self._groups
+
+    @property
+    def symbols(self) -> Symbols:
+        """The dictionary of the numbers in `groups`."""
+        return self._symbols
+
     def __len__(self) -> int:
         return sum(len(group.rows) for group in self._groups)
 

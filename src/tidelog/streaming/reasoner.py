@@ -79,6 +79,7 @@ class Reasoner:
         delay: Delay = 0,
         memory: str | None = None,
         at: Times | None = None,
+        parts: bool = False,
     ) -> None:
         strata(program.rules)
         self.program = program
@@ -86,7 +87,9 @@ class Reasoner:
         self.memory = memory
         self.late = 0
         self.taken = 0
-        self._delays = _delays(delay)
+        #: Whether an answer comes in parts, as far as it is certain, rather than once it has ended.
+        self.parts = parts
+        self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
         self._output = None if at is None else OutputTimes(at)
         #: Positions of the clock, and of the last time in the input, ends of intervals included.
@@ -136,10 +139,23 @@ class Reasoner:
 
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
-        clock = _time(t)
-        self._fit(clock)
-        self._set(clock, True)
-        return list(self._step(_NOTHING, 0, 0, []).answers)
+        return list(self.take(_time(t), Dataset(), closed=True).answers)
+
+    def take(self, t: Time, data: Dataset, *, closed: bool = False) -> Step:
+        """Facts have come, each with its time and in any order, and then the clock goes to t: a step.
+
+        More may come at t, unless it is closed.
+        """
+        self._fit(t)
+        batch = self._batch(data)
+        late = (batch.lo <= self._closed - self._delay_of(batch)) & (self._now > NEG_INF)
+        self._set(t, closed)
+        return self._taken(batch, late)
+
+    def begin(self, t: Time) -> None:
+        """Output times that are multiples begin with a stream that begins at t, although facts may come before it."""
+        if self._output is not None and not isinstance(t, float):
+            self._output.start(t)
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
@@ -204,6 +220,24 @@ class Reasoner:
         self.stats = self._record(0, groups, [], perf_counter() - begun)
         return self.stats
 
+    @property
+    def complete(self) -> tuple[Time, bool]:
+        """Up to when all answers are known, and whether that time itself is included."""
+        at = (self._evaluated if self._engine.negations else self._frontier) - self._ahead
+        if at <= NEG_INF:
+            return -INF, False
+        if self._dense and at & 1:
+            return self._grid.time(at + 1), False
+        return self._grid.time(at), True
+
+    def held(self) -> dict[str, int]:
+        """How many atoms of each predicate are held; what operators remember counts as `(operators)`."""
+        found: dict[str, int] = {}
+        for number, name in enumerate(self._form.names):
+            shown = "(operators)" if name.startswith("$") else name
+            found[shown] = found.get(shown, 0) + self._engine.store.size(number)
+        return found
+
     def save(self) -> bytes:
         """The whole state, from which `load` goes on exactly."""
         return pack(*snapshot.taken(self))
@@ -230,6 +264,7 @@ class Reasoner:
             raise snapshot.other_program(meta, rules)
         delays = {name: Fraction(delay) for name, delay in meta["delays"]}
         reasoner = Reasoner(rules, query, timeline=meta["timeline"], delay=delays, memory=meta["memory"])
+        reasoner.parts = meta.get("parts", False)
         if meta["at"] is not None:
             reasoner._output = OutputTimes.restored(meta["at"], at)
         reasoner._symbols = Symbols()
@@ -397,7 +432,7 @@ class Reasoner:
             store.work(code, queue, end)
         self._frontier = frontier
         if self._engine.negations and frontier > self._evaluated:
-            asked = self._output is not None and self._output.pending(self._come(frontier))
+            asked = self.parts or (self._output is not None and self._output.pending(self._come(frontier)))
             if asked or frontier >= self._next_change or store.news != self._judged:
                 self._evaluate(frontier)
                 self._judged = store.news
@@ -436,6 +471,12 @@ class Reasoner:
             return self._points(frontier)
         store = self._engine.store
         groups: list[Group] = []
+        if self.parts:
+            if frontier > self._reported:
+                first = self._reported if self._reported == NEG_INF else self._reported + 1
+                rows = store.rows(self._number(self.query)).clipped(first, frontier)
+                groups, self._reported = _by_end(self.query, rows, self._grid), frontier
+            return groups
         if frontier > self._reported and (store.news != self._answered or frontier > self._next_end):
             number = self._number(self.query)
             arity = self._form.arities[self.query]
@@ -550,7 +591,8 @@ def _time(t: AnyTime) -> Time:
     return t if isinstance(t, float) and t in (INF, -INF) else Fraction(t)
 
 
-def _delays(delay: Delay) -> dict[str | None, Fraction]:
+def delays(delay: Delay) -> dict[str | None, Fraction]:
+    """The delay of each predicate that has its own, and under None that of all others."""
     if isinstance(delay, Mapping):
         return {None: Fraction(0)} | {name: duration(value) for name, value in delay.items()}
     return {None: duration(delay)}

@@ -43,6 +43,7 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "query": reasoner.query,
         "timeline": "rational" if form.grid.dense else "integer",
         "memory": reasoner.memory,
+        "parts": reasoner.parts,
         "bounded": reasoner._bounded,
         "form": _fingerprint(form),
         "delays": [[name, str(delay)] for name, delay in reasoner._delays.items()],

@@ -1,0 +1,309 @@
+"""The search for the cheapest way to split a program into stages and their buckets; see `analysis.distribution`.
+
+Rules come in units: the rules of one strongly connected component of the predicate graph, or one constraint. A unit
+stays within one stage; what a unit reads comes from the input, from its own stage, or from an earlier one.
+
+For each unit all choices of hashed arguments for its own predicates (of a constraint: of its key) are listed for which
+its rules can be local; a choice leaves for each predicate that the unit reads some arguments to hash it on, and the
+way to copy it. A unit without a choice in which every rule that reads a stream reads something hashed cannot be split.
+Units are then placed in the order of their dependencies, into stages that are there, if the choices agree, or into new
+ones. Of all placements the cheapest is taken, by
+
+1. how many predicates with arguments, other than background, are copied to all buckets: each bucket has to hold and
+   work on all of their facts, so more buckets do not help there;
+2. how many stages there are: each costs a shuffle, and waits for the one before it;
+3. how many background predicates are copied rather than hashed.
+
+A unit that cannot be split has all its predicates copied. A stage of such units alone has one bucket, where nothing has
+to be copied; in a stage with others, it is derived in every bucket alike.
+
+Placements are tried by limited discrepancy: first the one that takes what is cheapest for each unit in turn, then those
+that differ from it in one unit, in two, and so on, at most `PLACEMENTS` steps in all; programs of the usual size are
+searched to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+
+from tidelog.analysis.components import connected, needed
+from tidelog.analysis.locality import Key, Shape, is_local, shape
+from tidelog.language.program import Program
+from tidelog.language.safety import rule_atoms
+from tidelog.language.syntax import Term
+
+#: How many placements of units are tried at most, and how many choices for one unit.
+PLACEMENTS = 4_000
+CHOICES = 64
+
+#: For each predicate the arguments that it may be hashed on, and None if it may be copied.
+Domains = Mapping[str, frozenset[int | None]]
+
+_COPIED: frozenset[int | None] = frozenset({None})
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Rules that stay together, the predicates that they derive, and the ways to split them."""
+
+    own: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    reads: frozenset[str]
+    choices: tuple[Domains, ...]
+    #: Whether it can be split at all.
+    splits: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stage while it is being put together: its units by number. With nothing hashed it needs one bucket only."""
+
+    units: tuple[int, ...]
+    domains: Domains
+    #: How many predicates with arguments are copied to more than one bucket: streams, and background.
+    copied: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Split:
+    """The units of a program, and the stages that they were placed into."""
+
+    units: tuple[Unit, ...]
+    parts: tuple[Part, ...]
+    choosing: Choosing
+    derived: frozenset[str]
+
+
+def split(program: Program, wanted: Iterable[str], background: Collection[str], endless: Collection[str]) -> Split:
+    """The cheapest way to split the rules that the wanted predicates need, and the constraints."""
+    names = tuple(wanted)
+    shapes = [shape(number, program.rules[number]) for number in needed(program.rules, names)]
+    derived = frozenset(s.head.predicate for s in shapes if s.head)
+    known = _background(program, background, derived, shapes)
+    choosing = Choosing(_arities(program), known)
+    units = tuple(choosing.unit(own, rules) for own, rules in _groups(names, shapes, derived, endless))
+    return Split(units, _Placing(units, choosing, derived).best(), choosing, derived)
+
+
+def _arities(program: Program) -> dict[str, int]:
+    """As `Program.predicates`, with those that the translation of temporal Datalog made up."""
+    used = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
+    return used | {fact.predicate: len(fact.args) for fact in program.facts}
+
+
+def _background(
+    program: Program, given: Collection[str], derived: frozenset[str], shapes: Iterable[Shape]
+) -> frozenset[str]:
+    """Background predicates: those named, rigid ones and clocks of temporal Datalog, what follows from nothing else."""
+    rigid = {name for name, _ in program.temporal.rigid} - derived if program.temporal else set()
+    found = {*given, *rigid, "$at"}
+    while True:
+        streamed = {s.head.predicate for s in shapes if s.head and any(a.predicate not in found for a in s.body)}
+        more = derived - streamed - found
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _groups(
+    wanted: tuple[str, ...], shapes: Iterable[Shape], derived: frozenset[str], endless: Collection[str]
+) -> Iterator[tuple[tuple[str, ...], tuple[Shape, ...]]]:
+    """The predicates and rules of each unit, after those that it depends on."""
+    nodes = {s.number: s.head.predicate if s.head else f"$bottom{s.number}" for s in shapes}
+    graph: dict[str, list[str]] = {name: [] for name in wanted}
+    for s in shapes:
+        graph.setdefault(nodes[s.number], []).extend(a.predicate for a in s.body if a.predicate in derived)
+    for s in shapes:
+        # What cannot leave a stage depends, so to say, on those who read it: they come into one component.
+        for atom in s.body:
+            if atom.predicate in endless and atom.predicate in derived:
+                graph[atom.predicate].append(nodes[s.number])
+    for component in connected(graph):
+        inside = set(component.predicates)
+        rules = tuple(s for s in shapes if nodes[s.number] in inside)
+        yield tuple(sorted(inside - {nodes[s.number] for s in rules if s.head is None})), rules
+
+
+def final(domains: Domains) -> dict[str, int | None]:
+    """Each predicate hashed if it may be, on its first such argument."""
+    return {name: min((at for at in domain if at is not None), default=None) for name, domain in domains.items()}
+
+
+# The choices of a unit
+
+
+@dataclass(frozen=True)
+class _RuleKey:
+    """The key of a rule (None: its whole body is copied), and whether its negated atoms are copied."""
+
+    term: Term | None
+    positive_only: bool = False
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """What choices depend on besides the rules."""
+
+    arities: Mapping[str, int]
+    background: frozenset[str]
+
+    def unit(self, own: tuple[str, ...], shapes: tuple[Shape, ...]) -> Unit:
+        reads = frozenset(atom.predicate for s in shapes for atom in s.body) - set(own)
+        choices = tuple(islice(self.choices(own, shapes), CHOICES))
+        copied: Domains = dict.fromkeys((*own, *reads), _COPIED)
+        if shapes and {*own, *reads} <= self.background:
+            # Rules that read nothing need no guard where their heads are copied.
+            return Unit(own, shapes, reads, (*choices, copied) if reads else (copied, *choices), True)
+        return Unit(own, shapes, reads, choices or (copied,), bool(choices))
+
+    def choices(self, own: tuple[str, ...], shapes: tuple[Shape, ...]) -> Iterator[Domains]:
+        """The ways in which rules can be local and share out what they read from streams."""
+        for assigned in self._assigned(own, shapes, {}):
+            if not shapes and None in assigned.values():
+                continue
+            for keys in product(*(_rule_keys(s, assigned) for s in shapes)):
+                domains = _domains(assigned, shapes, keys)
+                if all(self.suits(s, final(domains)) for s in shapes):
+                    yield domains
+
+    def suits(self, s: Shape, key: Key) -> bool:
+        """Whether a rule is local, and the buckets share its work if it reads a stream."""
+        names = {atom.predicate for atom in s.body}
+        return is_local(s, key) and (names <= self.background or any(key[name] is not None for name in names))
+
+    def _assigned(self, own: tuple[str, ...], shapes: tuple[Shape, ...], so_far: Key) -> Iterator[Key]:
+        """Hashed arguments for the own predicates (None: copied) that no rule rules out."""
+        if len(so_far) == len(own):
+            yield so_far
+            return
+        name = _next(own, shapes, so_far)
+        for position in (*range(self.arities.get(name, 0)), None):
+            key = {**so_far, name: position}
+            if all(_agrees(s, key) for s in shapes):
+                yield from self._assigned(own, shapes, key)
+
+
+def _next(own: tuple[str, ...], shapes: tuple[Shape, ...], so_far: Key) -> str:
+    """The next predicate to choose for: one that stands in a rule with one that is chosen, if there is any."""
+    rest = [name for name in own if name not in so_far]
+    for s in shapes:
+        names = {atom.predicate for atom in (*s.body, *([s.head] if s.head else []))}
+        if names & set(so_far) and (near := [name for name in rest if name in names]):
+            return near[0]
+    return rest[0]
+
+
+def _agrees(s: Shape, key: Key) -> bool:
+    """Whether a rule can be local, as far as its predicates have been chosen for."""
+    chosen = [(atom, key[atom.predicate]) for atom in s.body if atom.predicate in key]
+    terms = {s.term(atom, position) for atom, position in chosen if position is not None}
+    if s.head is not None and s.head.predicate in key:
+        position = key[s.head.predicate]
+        if position is None:
+            return not terms
+        terms.add(s.term(s.head, position))
+    return len(terms) <= 1
+
+
+def _rule_keys(s: Shape, assigned: Key) -> list[_RuleKey]:
+    """The keys that a rule may have. A head decides; a constraint may have any term of its body."""
+    if s.head is not None:
+        position = assigned[s.head.predicate]
+        return [_RuleKey(None if position is None else s.term(s.head, position))]
+    terms = dict.fromkeys(s.term(atom, i) for atom in s.body for i in range(len(atom.args)))
+    return [_RuleKey(term, only) for term in terms for only in ((False, True) if s.negated else (False,))]
+
+
+def _domains(assigned: Key, shapes: tuple[Shape, ...], keys: tuple[_RuleKey, ...]) -> Domains:
+    domains: dict[str, frozenset[int | None]] = {name: frozenset({at}) for name, at in assigned.items()}
+    for s, key in zip(shapes, keys, strict=True):
+        for name in {atom.predicate for atom in s.body} - set(assigned):
+            allowed = _COPIED
+            if key.term is not None and not (key.positive_only and name in {atom.predicate for atom in s.negated}):
+                allowed |= s.positions(name, key.term)
+            domains[name] = domains.get(name, allowed) & allowed
+    return domains
+
+
+# Placing the units
+
+_Cost = tuple[int, int, int]
+#: A placement of some units, and the place of the last of them.
+_Way = tuple[tuple[Part, ...], int]
+
+
+class _Placing:
+    def __init__(self, units: tuple[Unit, ...], choosing: Choosing, derived: frozenset[str]) -> None:
+        self.units, self.choosing, self.derived = units, choosing, derived
+        home = {name: number for number, unit in enumerate(units) for name in unit.own if name in derived}
+        self.below = [{home[name] for name in unit.reads if name in home} for unit in units]
+        self.steps = 0
+        self.cut = False
+        self.found: tuple[_Cost, tuple[Part, ...]] | None = None
+
+    def best(self) -> tuple[Part, ...]:
+        """The cheapest placement that is found."""
+        for discrepancies in range(64):
+            self.cut = False
+            self._place(0, (), {}, discrepancies)
+            if not self.cut or self.steps >= PLACEMENTS:
+                break
+        assert self.found is not None, "every unit can have a stage of its own"
+        return self.found[1]
+
+    def _place(self, number: int, parts: tuple[Part, ...], where: dict[int, int], discrepancies: int) -> None:
+        cost = _cost(parts)
+        if self.found is not None and cost >= self.found[0]:
+            return
+        if number == len(self.units):
+            self.found = cost, parts
+            return
+        ways = sorted(self._ways(number, parts, where), key=lambda way: _cost(way[0]))
+        for rank, (way, place) in enumerate(ways):
+            if rank > discrepancies or (self.steps >= PLACEMENTS and self.found is not None):
+                self.cut = True
+                return
+            self.steps += 1
+            self._place(number + 1, way, {**where, number: place}, discrepancies - rank)
+
+    def _ways(self, number: int, parts: tuple[Part, ...], where: Mapping[int, int]) -> Iterator[_Way]:
+        """The ways to place a unit, the earliest stage first."""
+        unit = self.units[number]
+        for place in range(max((where[below] for below in self.below[number]), default=0), len(parts)):
+            for joined in self._joined(parts[place], number):
+                yield (*parts[:place], joined, *parts[place + 1 :]), place
+        for choice in unit.choices:
+            yield (*parts, self._part((number,), choice)), len(parts)
+
+    def _joined(self, part: Part, number: int) -> Iterator[Part]:
+        """A stage with one more unit, in all ways in which that is sound."""
+        for choice in self.units[number].choices:
+            agreed = {name: part.domains[name] & choice[name] for name in choice if name in part.domains}
+            if all(agreed.values()):
+                joined = self._part((*part.units, number), {**part.domains, **choice, **agreed})
+                if self._sound(joined):
+                    yield joined
+
+    def _part(self, units: tuple[int, ...], domains: Domains) -> Part:
+        own = {name for number in units for name in self.units[number].own if name in self.derived}
+        key = final(domains)
+        copied = [name for name, position in key.items() if position is None and name not in own]
+        if all(position is None for position in key.values()):
+            copied = []
+        kinds = [name in self.choosing.background for name in copied if self.choosing.arities.get(name)]
+        return Part(units, domains, (kinds.count(False), kinds.count(True)))
+
+    def _sound(self, part: Part) -> bool:
+        """Whether all rules are local with what is hashed in the end, and those that can be split still are."""
+        key = final(part.domains)
+        for number in part.units:
+            unit = self.units[number]
+            if not all(self.choosing.suits(s, key) if unit.splits else is_local(s, key) for s in unit.shapes):
+                return False
+        return True
+
+
+def _cost(parts: tuple[Part, ...]) -> _Cost:
+    return sum(part.copied[0] for part in parts), len(parts), sum(part.copied[1] for part in parts)

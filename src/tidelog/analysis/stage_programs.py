@@ -1,0 +1,83 @@
+"""The program of one stage, for an engine of one bucket, and what it gives back.
+
+A stage that gives one predicate is asked for that one. Otherwise it is asked for `#out`, which no user can write: facts
+of P/2 come out as `#out("P/2", a, b)`, with padding for predicates of fewer arguments than the widest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tidelog.analysis.distribution import Stage
+from tidelog.analysis.locality import missing_guard, shape
+from tidelog.language.program import Program
+from tidelog.language.safety import rule_atoms
+from tidelog.language.syntax import Atom, BodyLiteral, Bottom, Constant, Fact, Literal, Rule, Term, Value, Variable
+from tidelog.timeline.interval import Interval
+
+#: The predicate that carries all that a stage gives.
+OUT = "#out"
+#: Holds of a constant in its own bucket only: the guard of rules whose key is a constant.
+HERE = "$here"
+
+_PADDING = Constant("")
+
+
+def stage_query(stage: Stage) -> str:
+    """The predicate to ask the program of a stage for."""
+    if len(stage.gives) == 1 and not stage.gives[0].startswith("$"):
+        return stage.gives[0]
+    return OUT
+
+
+def stage_program(program: Program, stage: Stage, mine: Callable[[Value], bool] | None = None) -> Program:
+    """The rules of a stage, with those facts of the program itself that belong to the bucket.
+
+    `mine` says whether a constant belongs to the bucket; a stage of one bucket needs none. Rules keep their text and
+    place. Facts from outside are for the caller to choose: `belongs` says which go to the bucket.
+    """
+    mine = mine or (lambda _: True)
+    rules: list[Rule] = []
+    guards: set[Value] = set()
+    for number in stage.rules:
+        rule = program.rules[number]
+        guard = None if stage.single else missing_guard(shape(number, rule), stage.key)
+        if guard is not None:
+            guards.add(guard.value)
+            rule = replace(rule, body=(Literal(Atom(HERE, (guard,))), *rule.body))
+        rules.append(rule)
+    facts = [f for f in program.facts if f.predicate in stage.inputs and belongs(stage, f.predicate, f.args, mine)]
+    facts += [Fact(HERE, (value,), Interval.always()) for value in sorted(guards, key=str) if mine(value)]
+    if stage_query(stage) == OUT:
+        rules += _out(program, stage)
+    return replace(program, rules=tuple(rules), facts=tuple(facts))
+
+
+def belongs(stage: Stage, predicate: str, args: tuple[Value, ...], mine: Callable[[Value], bool]) -> bool:
+    """Whether a fact that the stage receives goes to the bucket that `mine` describes."""
+    position = stage.key[predicate]
+    return position is None or mine(args[position])
+
+
+def given(fact: Fact) -> Fact:
+    """A fact that a stage gives, as the program speaks of it."""
+    if fact.predicate != OUT:
+        return fact
+    tag, *args = fact.args
+    assert isinstance(tag, str)
+    predicate, _, arity = tag.rpartition("/")
+    return Fact(predicate, tuple(args[: int(arity)]), fact.interval)
+
+
+def _out(program: Program, stage: Stage) -> list[Rule]:
+    arities = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
+    arities |= {fact.predicate: len(fact.args) for fact in program.facts}
+    widest = max((arities[name] for name in stage.gives), default=0)
+    rules = []
+    for name in stage.gives:
+        args: tuple[Term, ...] = tuple(Variable(f"X{i}") for i in range(arities[name]))
+        head: tuple[Term, ...] = (Constant(f"{name}/{arities[name]}"), *args, *(_PADDING,) * (widest - len(args)))
+        rules.append(Rule(Atom(OUT, head), (Literal(Atom(name, args)),)))
+    nothing: tuple[BodyLiteral, ...] = (Literal(Bottom()),)
+    return rules or [Rule(Atom(OUT), nothing)]

@@ -1,0 +1,262 @@
+"""One bucket of one stage: an engine that takes packed rows, step by step, and gives packed rows.
+
+There is no Spark here. A bucket's state is a base, which is a saved reasoner with what waits beside it, and the inputs
+of the steps since: a step is a function of state and input, so that replaying them on the base gives the state back.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from time import perf_counter
+
+import numpy as np
+
+from tidelog.analysis.stage_programs import OUT as GIVEN
+from tidelog.analysis.stage_programs import stage_program, stage_query
+from tidelog.data import pieces
+from tidelog.data.columns import Columns, Relation
+from tidelog.data.dataset import Dataset
+from tidelog.data.pieces import Piece
+from tidelog.data.symbols import Symbols
+from tidelog.engine.store import Rows
+from tidelog.language.program import Program
+from tidelog.language.syntax import Value
+from tidelog.model import relation_of
+from tidelog.reasoning import on_timeline, timeline_of
+from tidelog.spark.plan import TIMES, Job, Part
+from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
+from tidelog.streaming.answers import Step as Taken
+from tidelog.streaming.reasoner import Reasoner
+from tidelog.streaming.state import pack, unpack
+from tidelog.timeline.interval import INF, Time, format_time
+
+_LENGTH = struct.Struct("<q")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a bucket is given: the clock of the input, and the payloads of the rows meant for it."""
+
+    clock: Time
+    facts: Sequence[bytes] = ()
+    #: What the buckets of the stage before say of their clocks.
+    clocks: Sequence[bytes] = ()
+
+    def to_bytes(self) -> bytes:
+        parts = [json.dumps([format_time(self.clock), len(self.facts)]).encode(), *self.facts, *self.clocks]
+        return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Step:
+        parts, at = [], 0
+        while at < len(data):
+            (size,) = _LENGTH.unpack_from(data, at)
+            at += _LENGTH.size + size
+            parts.append(data[at - size : at])
+        clock, facts = json.loads(parts[0])
+        return Step(_time(clock), parts[1 : 1 + facts], parts[1 + facts :])
+
+
+@dataclass
+class Bucket:
+    """The engine of a bucket; facts wait until the time is known, which it is not in the first batch."""
+
+    job: Job
+    part: Part
+    number: int
+    reasoner: Reasoner
+    #: Up to when each bucket of the stage before has given all, and whether that time is included.
+    frontiers: dict[int, tuple[Time, bool]] = field(default_factory=dict)
+    waiting: list[bytes] = field(default_factory=list)
+
+    @staticmethod
+    def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
+        """A bucket that knows its share of the background, and nothing else."""
+        reasoner = Reasoner(
+            program_of(job, part, number),
+            stage_query(part.stage),
+            timeline=part.timeline,
+            background=share(part, number, background),
+            memory=part.memory,
+            at=part.at,
+            parts=not part.last,
+        )
+        return Bucket(job, part, number, reasoner)
+
+    def step(self, step: Step) -> list[Row]:
+        """Takes a step in; gives what leaves the bucket by it."""
+        begun = perf_counter()
+        facts = list(step.facts)
+        rows: list[Row] = []
+        if self.part.number == 0:
+            facts, rows = timely(self.job, 0, self.number, facts, step.clock)
+        for payload in step.clocks:
+            bucket, t, included = json.loads(payload)
+            self.frontiers[bucket] = _time(t), included
+        t, included = self._clock(step.clock)
+        count = 0
+        if isinstance(t, float):
+            self.waiting += facts
+        else:
+            taken = self._take(t, included, [pieces.unpacked(payload) for payload in facts])
+            count = taken.facts_in
+            rows += self._leaving(taken)
+        if not self.part.last:
+            rows += self._told()
+        rows.append(self._stats(count, rows, perf_counter() - begun))
+        return rows
+
+    def save(self) -> bytes:
+        """The whole state."""
+        meta = {
+            "stage": self.part.number,
+            "bucket": self.number,
+            "buckets": self.part.buckets,
+            "frontiers": [[i, format_time(t), included] for i, (t, included) in self.frontiers.items()],
+            "waiting": len(self.waiting),
+        }
+        arrays = {f"waiting.{i}": np.frombuffer(payload, np.uint8) for i, payload in enumerate(self.waiting)}
+        return pack(meta, {"reasoner": np.frombuffer(self.reasoner.save(), np.uint8), **arrays})
+
+    @staticmethod
+    def load(job: Job, part: Part, state: bytes, *, changed: bool = False) -> Bucket:
+        """The bucket that was saved; with `changed`, onto rules that may have changed since."""
+        meta, arrays = unpack(state, "the state of a bucket")
+        reasoner = Reasoner.load(
+            arrays["reasoner"].tobytes(),
+            program_of(job, part, meta["bucket"]),
+            query=stage_query(part.stage),
+            changed=changed,
+            at=part.at,
+        )
+        frontiers = {i: (_time(t), included) for i, t, included in meta["frontiers"]}
+        waiting = [arrays[f"waiting.{i}"].tobytes() for i in range(meta["waiting"])]
+        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting)
+
+    def _clock(self, clock: Time) -> tuple[Time, bool]:
+        """Up to when all that the reasoner reads has come, and whether that time is included."""
+        if self.part.number == 0:
+            return clock if isinstance(clock, float) else clock - self.job.longest_delay, False
+        if len(self.frontiers) < self.part.before:
+            return -INF, False
+        return min(self.frontiers.values())
+
+    def _take(self, t: Fraction, included: bool, facts: list[Piece]) -> Taken:
+        facts = [pieces.unpacked(payload) for payload in self.waiting] + facts
+        self.waiting = []
+        if self.part.at is not None and self.reasoner.stats.t == -INF:
+            firsts = [Fraction(int(piece.lo.min()) >> 1, piece.denominator) for piece in facts if len(piece)]
+            self.reasoner.begin(min([t, *firsts]))
+        return self.reasoner.take(t, pieces.dataset(facts), closed=included)
+
+    def _leaving(self, taken: Taken) -> Iterator[Row]:
+        """Answers on their way to the user, or to the stages that read them."""
+        symbols = taken.answers.symbols
+        for _, rows, grid in taken.answers.groups:
+            for predicate, part in given_rows(self.part, rows, symbols):
+                if self.number and predicate in self.part.copied:
+                    continue
+                relation = relation_of(predicate, part, grid)
+                if predicate == self.job.query and self.part.last:
+                    payload = pieces.packed(symbols, grid.denominator, self.reasoner.dates, relation)
+                    yield Row(self.number, OUT, ANSWER, payload)
+                yield from addressed(symbols, grid.denominator, False, relation, self.part.routes[predicate])
+
+    def _told(self) -> Iterator[Row]:
+        """Tells every bucket of the next stage up to when this one has given all."""
+        t, included = self.reasoner.complete
+        payload = json.dumps([self.number, format_time(t), included]).encode()
+        following = self.part.number + 1
+        for bucket in range(self.job.parts[following].buckets):
+            yield Row(bucket, following, CLOCK, payload)
+
+    def _stats(self, count: int, rows: list[Row], seconds: float) -> Row:
+        step = self.reasoner.stats
+        figures = {
+            "stage": self.part.number,
+            "bucket": self.number,
+            "t": format_time(step.t),
+            "facts_in": count,
+            "held": self.reasoner.held(),
+            "window_facts": step.window_facts,
+            "history_atoms": step.history_atoms,
+            "late": sum(len(pieces.unpacked(row.payload)) for row in rows if row.kind == LATE),
+            "answers": len(step.answers) if self.part.last else 0,
+            "seconds": round(seconds, 6),
+        }
+        return Row(self.number, OUT, STATS, json.dumps(figures).encode())
+
+
+def program_of(job: Job, part: Part, bucket: int) -> Program:
+    """The rules of a stage as one of its buckets evaluates them."""
+
+    def mine(value: Value) -> bool:
+        symbols = Symbols()
+        symbols.intern(value)
+        return bool(pieces.buckets_of(symbols, part.buckets)[0] == bucket)
+
+    return stage_program(job.program, part.stage, mine)
+
+
+def given_rows(part: Part, rows: Rows, symbols: Symbols) -> Iterator[tuple[str, Rows]]:
+    """What a stage gives, by predicate."""
+    query = stage_query(part.stage)
+    if query != GIVEN:
+        yield query, rows
+        return
+    for tag in np.unique(rows.args[0]) if len(rows) else ():
+        predicate, _, arity = str(symbols.value(int(tag))).rpartition("/")
+        chosen = rows.where(rows.args[0] == tag)
+        yield predicate, Rows(chosen.args[1 : 1 + int(arity)], chosen.lo, chosen.hi)
+
+
+def share(part: Part, bucket: int, background: Dataset) -> Dataset:
+    """What a bucket has to know of the background: its share of what is hashed, and all that is copied."""
+    found = {}
+    for key, relation in background.relations.items():
+        if relation.predicate not in part.stage.inputs:
+            continue
+        position = part.stage.key[relation.predicate]
+        if position is None or part.buckets == 1:
+            found[key] = relation
+        elif len(relation):
+            mine = pieces.buckets_of(background.symbols, part.buckets)[relation.args[position]] == bucket
+            found[key] = pieces.part_of(relation, mine)
+    return Dataset(background.symbols, Columns(background.denominator, background.dates, found))
+
+
+def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Time) -> tuple[list[bytes], list[Row]]:
+    """The facts for a bucket that are not later than their delay allows, and rows for those that are, each once."""
+    if isinstance(clock, float):
+        return list(facts), []
+    dense = timeline_of(job.program, job.parts[0].timeline) == "rational"
+    kept: list[bytes] = []
+    rows: list[Row] = []
+    for payload in facts:
+        piece = pieces.unpacked(payload)
+        since = clock - job.delay(piece.predicate)
+        lo, _ = on_timeline(piece.lo, piece.hi, dense)
+        late = lo < (ceil(2 * since * piece.denominator) if dense else ceil(since))
+        if not late.any():
+            kept.append(payload)
+            continue
+        symbols = Symbols()
+        ids = symbols.merge_texts(piece.offsets.copy(), piece.pool.copy())
+        relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
+        first = job.routes[piece.predicate][0]
+        if not late.all():
+            timely_part = pieces.part_of(relation, ~late)
+            kept.append(pieces.packed(symbols, piece.denominator, piece.dates, timely_part))
+        if piece.predicate != TIMES and first.stage == stage and (first.key is not None or not bucket):
+            late_part = pieces.part_of(relation, late)
+            rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
+    return kept, rows
+
+
+def _time(text: str) -> Time:
+    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

@@ -1,0 +1,153 @@
+"""The stateful operator: one engine a bucket, kept by Spark's state store.
+
+Per bucket Spark keeps a base (a saved bucket, in chunks), the inputs of the steps since as deltas, and a cell with a
+token for the version. The engine itself stays in the worker process under that token: a step then reads one small cell
+and appends one delta. The engine is taken out of the cache before work, so that a task that is tried again never meets
+a state that a failed attempt has touched; what is not in the cache, or has another token, is made from base and deltas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from tidelog.data import pieces
+from tidelog.spark.buckets import Bucket, Step, timely
+from tidelog.spark.plan import Job
+from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
+
+#: The engines of this worker, by run, stage and bucket, each with the token of its version.
+_ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
+
+#: A base is cut into chunks of so many bytes.
+_CHUNK = 1 << 20
+#: So many steps, or bytes of them beyond the size of the base, make a new base.
+_MOST_DELTAS = 32
+_SMALL = 1 << 16
+
+
+class BucketProcessor(StatefulProcessor):
+    """The buckets of one stage."""
+
+    def __init__(self, run: str, job: Job, stage: int, keys: tuple[int, ...], background: tuple[bytes, ...]) -> None:
+        self._run, self._job, self._keys, self._background = run, job, keys, background
+        self._part = job.parts[stage]
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._version = handle.getValueState("version", "token string, base long, deltas long, steps int")
+        self._base = handle.getListState("base", "chunk binary")
+        self._deltas = handle.getListState("deltas", "step binary")
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: tuple[Any, ...],
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        clock = from_clock(timerValues.getCurrentWatermarkInMs())
+        bucket = self._keys.index(key[0])
+        facts, clocks, passing, mine = [], [], [], False
+        for frame in rows:
+            for stage, kind, payload in zip(frame["stage"], frame["kind"], frame["payload"], strict=True):
+                if stage != self._part.number:
+                    passing.append(Row(bucket, int(stage), kind, bytes(payload)))
+                    continue
+                mine = True
+                if kind == FACTS:
+                    facts.append(bytes(payload))
+                elif kind == CLOCK:
+                    clocks.append(bytes(payload))
+        given = list(self._passed(passing, clock))
+        if mine:
+            given += self._step(bucket, Step(clock, facts, clocks))
+            self._wake_later(timerValues)
+        yield self._frame(given)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: tuple[Any, ...],
+        timerValues: TimerValues,
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        clock = from_clock(timerValues.getCurrentWatermarkInMs())
+        given = self._step(self._keys.index(key[0]), Step(clock))
+        self._wake_later(timerValues)
+        yield self._frame(given)
+
+    def close(self) -> None:
+        pass
+
+    def _wake_later(self, timer_values: TimerValues) -> None:
+        """Makes the first stage work whenever time passes, with or without facts; later ones are told the time."""
+        if self._part.number == 0:
+            for timer in list(self._handle.listTimers()):
+                self._handle.deleteTimer(timer)
+            self._handle.registerTimer(max(timer_values.getCurrentWatermarkInMs(), 0) + 1)
+
+    def _passed(self, rows: list[Row], clock: Any) -> Iterator[Row]:
+        """Rows for later stages; what is late is found where it comes in."""
+        for row in rows:
+            if self._part.number == 0 and row.kind == FACTS:
+                kept, late = timely(self._job, row.stage, row.bucket, [row.payload], clock)
+                yield from (row._replace(payload=payload) for payload in kept)
+                yield from late
+            else:
+                yield row
+
+    # State
+
+    def _step(self, bucket: int, step: Step) -> list[Row]:
+        engine, base, deltas, steps = self._taken(bucket)
+        rows = engine.step(step)
+        token = uuid4().hex
+        delta = step.to_bytes()
+        if steps >= _MOST_DELTAS or deltas + len(delta) > max(base, _SMALL):
+            state = engine.save()
+            self._base.put([(state[at : at + _CHUNK],) for at in range(0, len(state), _CHUNK)])
+            self._deltas.clear()
+            self._version.update((token, len(state), 0, 0))
+        else:
+            self._deltas.appendValue((delta,))
+            self._version.update((token, base, deltas + len(delta), steps + 1))
+        _ENGINES[self._run, self._part.number, bucket] = token, engine
+        return rows
+
+    def _taken(self, bucket: int) -> tuple[Bucket, int, int, int]:
+        """The engine of a bucket as Spark's state has it, with the sizes of that state."""
+        cached = _ENGINES.pop((self._run, self._part.number, bucket), None)
+        version = self._version.get()
+        if version is None:
+            background = pieces.dataset(map(pieces.unpacked, self._background))
+            return Bucket.new(self._job, self._part, bucket, background), 0, 0, 0
+        token, base, deltas, steps = version
+        if cached is not None and cached[0] == token:
+            return cached[1], base, deltas, steps
+        if base:
+            state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
+            engine = Bucket.load(self._job, self._part, state)
+        else:
+            background = pieces.dataset(map(pieces.unpacked, self._background))
+            engine = Bucket.new(self._job, self._part, bucket, background)
+        for (delta,) in self._deltas.get():
+            engine.step(Step.from_bytes(bytes(delta)))
+        return engine, base, deltas, steps
+
+    def _frame(self, rows: list[Row]) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "bucket": pd.Series([self._keys[row.bucket] for row in rows], dtype="int32"),
+                "stage": pd.Series([row.stage for row in rows], dtype="int32"),
+                "kind": [row.kind for row in rows],
+                "payload": [row.payload for row in rows],
+            }
+        )

@@ -1,0 +1,147 @@
+"""What the workers of a job need to know, worked out once by the driver.
+
+A job is a chain of stages. Facts are sent to a bucket of a stage: by the hash of one of their arguments, or to all its
+buckets. Rows that are meant for a later stage pass through those before it, so that every row takes one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tidelog.analysis.distribution import Distribution, Stage
+from tidelog.language.program import Program
+
+#: The predicate under which the stream's own times go to every bucket, where answers are asked for at these times.
+TIMES = "$time"
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where facts of a predicate go: to the buckets of a stage, by the argument `key`, or to all (None)."""
+
+    stage: int
+    buckets: int
+    key: int | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stage as its buckets see it."""
+
+    number: int
+    buckets: int
+    #: How many buckets the stage before has; 0 for the first, whose clock is that of the input.
+    before: int
+    stage: Stage
+    #: Where what it gives goes; the user's query, in the last stage, goes nowhere.
+    routes: Mapping[str, tuple[Route, ...]]
+    #: What it gives that every bucket derives alike, and so only the first passes on.
+    copied: frozenset[str]
+    timeline: str | None
+    memory: str | None
+    at: str | tuple[Fraction, ...] | None
+
+    @property
+    def last(self) -> bool:
+        return not any(self.routes.values())
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program and a query, split."""
+
+    program: Program
+    query: str
+    parts: tuple[Part, ...]
+    #: Where facts of the input go; predicates that no rule reads are not in it.
+    routes: Mapping[str, tuple[Route, ...]]
+    delays: Mapping[str | None, Fraction]
+
+    @property
+    def longest_delay(self) -> Fraction:
+        """The most by which a fact may be late."""
+        return max(self.delays.values())
+
+    def delay(self, predicate: str) -> Fraction:
+        if predicate == TIMES:
+            return self.longest_delay
+        return self.delays.get(predicate, self.delays[None])
+
+
+def job(
+    program: Program,
+    query: str,
+    split: Distribution,
+    *,
+    buckets: int,
+    delays: Mapping[str | None, Fraction],
+    timeline: str | None = None,
+    memory: str | None = None,
+    at: str | tuple[Fraction, ...] | None = None,
+) -> Job:
+    """The plan of a job with so many buckets a stage."""
+    counts = [1 if stage.single else buckets for stage in split.stages]
+
+    def routes(predicate: str, later: int) -> tuple[Route, ...]:
+        return tuple(
+            Route(number, counts[number], stage.key[predicate])
+            for number, stage in enumerate(split.stages)
+            if number >= later and predicate in stage.receives
+        )
+
+    parts = []
+    last = len(split.stages) - 1
+    for number, stage in enumerate(split.stages):
+        parts.append(
+            Part(
+                number,
+                counts[number],
+                counts[number - 1] if number else 0,
+                stage,
+                {name: routes(name, number + 1) for name in stage.gives},
+                frozenset(name for name in stage.gives if stage.key[name] is None),
+                timeline,
+                memory,
+                at if number == last else None,
+            )
+        )
+    inputs = {
+        name: tuple(Route(n, counts[n], s.key[name]) for n, s in enumerate(split.stages) if name in s.inputs)
+        for stage in split.stages
+        for name in stage.inputs
+    }
+    if at is not None:
+        inputs[TIMES] = (Route(last, counts[last], None),)
+    return Job(program, query, tuple(parts), inputs, delays)
+
+
+def spread(count: int, partitions: int) -> tuple[int, ...]:
+    """Keys for so many buckets that Spark's hash partitioning lays out evenly, the same for ever.
+
+    >>> spread(4, 2)
+    (0, 1, 2, 5)
+    """
+    keys: list[int] = []
+    for bucket in range(count):
+        key = 0
+        while key in keys or _murmur3(key) % partitions != bucket % partitions:
+            key += 1
+        keys.append(key)
+    return tuple(keys)
+
+
+def _murmur3(key: int, seed: int = 42) -> int:
+    """The hash by which Spark chooses the partition of a row with an integer key; its remainder is Spark's `pmod`."""
+    mask = 0xFFFFFFFF
+    k = (key * 0xCC9E2D51) & mask
+    k = ((k << 15) | (k >> 17)) & mask
+    h = seed ^ ((k * 0x1B873593) & mask)
+    h = ((h << 13) | (h >> 19)) & mask
+    h = (h * 5 + 0xE6546B64) & mask
+    h ^= 4
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & mask
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h >= 1 << 31 else h

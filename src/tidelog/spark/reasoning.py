@@ -1,0 +1,274 @@
+"""Reasoning over DataFrames, batch or streaming: the same rules and answers as everywhere, on many engines.
+
+Facts are packed, sent to buckets, and reasoned over stage by stage (`tidelog.analysis.distribution`); Spark moves the
+rows and keeps the state. All rows take one way, also what is late, set aside or counted; `Tagged` tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from tidelog.analysis.components import connected, dependencies, head_atom, strata
+from tidelog.analysis.distribution import Distribution, distribution
+from tidelog.analysis.queries import known_predicates, require_known
+from tidelog.data import pieces
+from tidelog.data.dataset import Dataset
+from tidelog.data.symbols import Symbols
+from tidelog.data.tables import from_arrow
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.codes import suggest
+from tidelog.language.program import Program
+from tidelog.reasoning import AnyTime, arities_of, ends_of, refuse_arities, rule_ranges, timeline_of
+from tidelog.spark import answers, rows
+from tidelog.spark.batch import Between, evaluator
+from tidelog.spark.buckets import Bucket
+from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
+from tidelog.spark.plan import Job, job, spread
+from tidelog.streaming.reasoner import Delay, delays
+from tidelog.streaming.times import Times
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """All that a job gives, as packed rows, and how to tell the parts of (a batch of) them."""
+
+    frame: DataFrame
+    split: Distribution
+    job: Job
+    columns: answers.Columns
+
+    def answers(self, frame: DataFrame | None = None) -> DataFrame:
+        """The answers: `arg1`, `arg2`, ..., `start`, `end`, `closed`."""
+        packed = self._of(rows.ANSWER, frame)
+        return packed.mapInArrow(answers.unpacker(self.columns), self.columns.schema)
+
+    def late(self, frame: DataFrame | None = None) -> DataFrame:
+        """Facts that came later than their delay allows, as text: `fact`."""
+        return self._of(rows.LATE, frame).mapInArrow(answers.as_text, "fact string")
+
+    def set_aside(self, frame: DataFrame | None = None) -> DataFrame:
+        """Rows of the input that are no facts, as JSON: `row`."""
+        return self._of(rows.BAD, frame).mapInArrow(answers.lines, "row string")
+
+    def stats(self, frame: DataFrame | None = None) -> DataFrame:
+        """The figures of every bucket's step, as JSON: `step`."""
+        return self._of(rows.STATS, frame).selectExpr("cast(payload as string) as step")
+
+    def _of(self, kind: str, frame: DataFrame | None) -> DataFrame:
+        frame = self.frame if frame is None else frame
+        return frame.where(frame.kind == kind).select("payload")
+
+
+def reason(
+    spark: SparkSession, program: Program, query: str, facts: Mapping[str, DataFrame], **options: Any
+) -> DataFrame:
+    """All answers to a query over fact DataFrames: a DataFrame of the same kind, batch or streaming.
+
+    A fact DataFrame holds the arguments in order, then `time`, or `start`, `end` and maybe `closed`; without any of
+    these its facts hold always. Answers have columns `arg1`, `arg2`, ..., `start`, `end`, `closed`; an end that is
+    empty is infinite. See `tagged` for the options.
+    """
+    return tagged(spark, program, query, facts, **options).answers()
+
+
+def tagged(
+    spark: SparkSession,
+    program: Program,
+    query: str,
+    facts: Mapping[str, DataFrame],
+    *,
+    background: Dataset | None = None,
+    buckets: int | None = None,
+    timeline: str | None = None,
+    between: tuple[AnyTime, AnyTime] | None = None,
+    delay: Delay = 0,
+    at: Times | None = None,
+    memory: str | None = None,
+    set_aside: bool = False,
+    heartbeat: Fraction | None = None,
+    until: Fraction | None = None,
+) -> Tagged:
+    """A job that reasons over fact DataFrames, with all that it gives.
+
+    `buckets` is how many engines share the work (`spark.sql.shuffle.partitions` unless given). `set_aside` keeps rows
+    without a value for an argument or a time apart instead of failing. `between` is for batch jobs. `delay`, `at` and
+    `memory` are for streams, as the streaming reasoner has them; with `heartbeat`, the wall clock moves a stream on so
+    often, and `until` ends it.
+    """
+    timeline_of(program, timeline)
+    strata(program.rules)
+    streaming = any(frame.isStreaming for frame in facts.values())
+    shapes = _shapes(program, facts)
+    require_known([query], known_predicates(program, facts))
+    known = _background(program, background, facts, shapes, streaming)
+    live = {name: frame for name, frame in facts.items() if frame.isStreaming or not streaming}
+    timed = {name for name in live if shapes[name].times}
+    rigid = {name for name, _ in known.relations} | set(live)
+    split = distribution(program, query, background=rigid - timed, endless=() if streaming else endless(program))
+    work = job(
+        program,
+        query,
+        split,
+        buckets=buckets or int(spark.conf.get("spark.sql.shuffle.partitions") or 1),
+        delays=delays(delay),
+        timeline=timeline,
+        memory=memory,
+        at=at if at is None or isinstance(at, str) else tuple(Fraction(t) for t in at),
+    )
+    arities = {name: len(shape.args) for name, shape in shapes.items()} | program.predicates
+    columns = answers.Columns(
+        answers.argument_types(program, query, arities[query], shapes.values(), known),
+        time_type(shapes, all(end.denominator == 1 for end in ends_of(program))),
+    )
+    told = tuple(pieces.pieces_of(known))
+    inputs = {name: (selected(frame, shapes[name]), shapes[name]) for name, frame in live.items()}
+    if streaming:
+        _try_out(work, known)
+        clock = {"every": heartbeat, "until": until}
+        frame = _streaming(spark, work, inputs, told, set_aside, {k: str(v) for k, v in clock.items() if v is not None})
+    else:
+        frame = _batch(spark, work, inputs, told, set_aside, between)
+    return Tagged(frame, split, work, columns)
+
+
+def _streaming(
+    spark: SparkSession,
+    work: Job,
+    inputs: Mapping[str, tuple[DataFrame, Shape]],
+    background: tuple[bytes, ...],
+    set_aside: bool,
+    clock: Mapping[str, str],
+) -> DataFrame:
+    from tidelog.spark.clock import ClockSource
+    from tidelog.spark.operator import BucketProcessor
+
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    keys = spread(max(part.buckets for part in work.parts), partitions)
+    spark.dataSource.register(ClockSource)
+    woken = ",".join(str(key) for key in keys[: work.parts[0].buckets])
+    frames = [spark.readStream.format(ClockSource.name()).options(keys=woken, **clock).load()]
+    for frame, shape in inputs.values():
+        frames.append(frame.mapInArrow(packer(work, shape, keys, timed=True, set_aside=set_aside), rows.TIMED_ROW))
+    # The clock is Spark's watermark, the largest time of all rows. The column goes before the first stage, so that Spark
+    # has nothing to drop late rows by: what is late is for the reasoner to say.
+    packed = _union(frames).withWatermark("time", "0 seconds").drop("time")
+    run = uuid4().hex
+    for part in work.parts:
+        processor = BucketProcessor(run, work, part.number, keys, background)
+        mode = "eventTime" if part.number == 0 else "none"
+        packed = packed.groupBy("bucket").transformWithStateInPandas(processor, rows.ROW, "append", mode)
+    return packed
+
+
+def _batch(
+    spark: SparkSession,
+    work: Job,
+    inputs: Mapping[str, tuple[DataFrame, Shape]],
+    background: tuple[bytes, ...],
+    set_aside: bool,
+    between: Between | None,
+) -> DataFrame:
+    most = max(part.buckets for part in work.parts)
+    keys = tuple(range(most))
+    woken = [(bucket, part.number, rows.WAKE, b"") for part in work.parts for bucket in range(part.buckets)]
+    frames = [spark.createDataFrame(woken, rows.ROW)]
+    for frame, shape in inputs.values():
+        frames.append(frame.mapInArrow(packer(work, shape, keys, timed=False, set_aside=set_aside), rows.ROW))
+    packed = _union(frames)
+    for part in work.parts:
+        spread_out = packed.repartitionById(most, packed.bucket)
+        packed = spread_out.mapInArrow(evaluator(work, part.number, background, between), rows.ROW)
+    return packed
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def endless(program: Program) -> frozenset[str]:
+    """The predicates whose facts may repeat for ever: those of a recursion through time, and all that reads them.
+
+    In a batch they cannot go from one stage to the next, as no finite set of rows holds them.
+    """
+    through_time = {
+        head.predicate
+        for rule in program.rules
+        if (head := head_atom(rule)) is not None and any(True for _ in rule_ranges(rule))
+    }
+    graph: dict[str, list[str]] = {}
+    for rule in program.rules:
+        if (head := head_atom(rule)) is not None:
+            graph.setdefault(head.predicate, []).extend(atom.predicate for atom, _ in dependencies(rule))
+    found = {
+        name
+        for component in connected(graph)
+        if component.recursive and not through_time.isdisjoint(component.predicates)
+        for name in component.predicates
+    }
+    while more := {name for name, below in graph.items() if not found.isdisjoint(below)} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _shapes(program: Program, facts: Mapping[str, DataFrame]) -> dict[str, Shape]:
+    """The shapes of all fact DataFrames; raises with everything that is wrong with them."""
+    arities = program.predicates
+    shapes: dict[str, Shape] = {}
+    problems: list[Diagnostic] = []
+    for name, frame in facts.items():
+        if name not in arities:
+            close = suggest(name, arities)
+            help = f"did you mean {close}?" if close else "leave it out, or correct its name"
+            problems.append(Diagnostic("TL302", f"there are facts of {name}, but no rule has it", help=help))
+            continue
+        try:
+            shapes[name] = shape_of(name, frame, arities[name])
+        except TidelogError as error:
+            problems += error.diagnostics
+    if problems:
+        raise TidelogError(problems)
+    return shapes
+
+
+def _background(
+    program: Program,
+    given: Dataset | None,
+    facts: Mapping[str, DataFrame],
+    shapes: Mapping[str, Shape],
+    streaming: bool,
+) -> Dataset:
+    """What every bucket is told before it begins: in a stream, also the facts of all DataFrames that do not stream."""
+    data = given or Dataset()
+    if program.temporal:
+        data = data.timed(program.temporal.temporal)
+    if streaming:
+        for name, frame in facts.items():
+            if not frame.isStreaming:
+                data = data | _collected(selected(frame, shapes[name]), shapes[name])
+    refuse_arities(dict(arities_of(program)), data, None)
+    return data
+
+
+def _collected(frame: DataFrame, shape: Shape) -> Dataset:
+    """The facts of a batch DataFrame, in this process."""
+    symbols = Symbols()
+    table = frame.toArrow().combine_chunks()
+    arrays = [column.combine_chunks() for column in table.columns]
+    found = from_arrow(
+        table.column_names, arrays, table.num_rows, shape.predicate, f"facts of {shape.predicate}", symbols
+    )
+    return Dataset(symbols, found)
+
+
+def _try_out(work: Job, background: Dataset) -> None:
+    """Makes the first bucket of every stage, so that what cannot stand over a stream is refused before a job starts."""
+    for part in work.parts:
+        Bucket.new(work, part, 0, background)
