@@ -59,14 +59,16 @@ class Ready:
     record: Record
 
     def job(self, until: Time | None = None) -> Tagged:
-        """The job; with `until`, a stream ends there."""
+        """The job; with `until`, time goes on until all up to then is answered, whatever may have been late."""
         p = self.pipeline
+        delays: dict[str | None, Fraction] = {None: p.delay}
+        delays |= {fact.predicate: fact.delay for fact in p.facts if fact.delay is not None}
         streams: dict[str, Any] = {
-            "delay": {None: p.delay, **{fact.predicate: fact.delay for fact in p.facts if fact.delay is not None}},
+            "delay": delays,
             "at": p.at,
             "memory": p.memory,
             "heartbeat": p.heartbeat,
-            "until": until,
+            "until": None if until is None else until + max(delays.values()),
         }
         return tagged(
             self.spark,
@@ -138,15 +140,15 @@ class Stream:
         """Start the query; with `drain` it ends when all that is there now has been read."""
         job, spark = self.ready, self.ready.spark
         p = job.pipeline
-        outputs = [job.output(sink) for sink in (p.answers, p.late, p.aside) if sink]
-        work = job.job(until)
-        for output in outputs:
-            output.prepare()
+        for sink in (p.answers, p.late, p.aside):
+            if sink:
+                job.output(sink).prepare()
         write_record(spark, p, job.record)
         if p.metrics and self._listener is None:
             self._listener = Listener(p.metrics, p.name, self._figures)
             spark.streams.addListener(self._listener)
         with query_settings(spark, {**STATE, **_partitions(job)}):
+            work = job.job(until)
             writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
             writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
             if drain or p.trigger == "available-now":

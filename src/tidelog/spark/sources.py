@@ -271,14 +271,9 @@ def _refused(frame: DataFrame, fact: FactQuery, pipeline: Pipeline) -> Iterator[
         names = f" ({', '.join(field.name for field in arguments)})" if arguments else ""
         message = f"{fact.predicate} has {_counted(arity)} in the rules, and {len(arguments)} here{names}"
         yield Diagnostic("TL102", message, fact.place, help="every column that is no time is an argument")
-    if not pipeline.streaming:
-        return
     if fact.background and frame.isStreaming:
         message = f"{fact.predicate} is background, and comes from a stream"
         yield Diagnostic("TL805", message, fact.place, help="say static = true in its source")
-    if not fact.background and not frame.isStreaming:
-        message = f"{fact.predicate} has times, but comes from a source that is read once"
-        yield Diagnostic("TL805", message, fact.place, help="leave static = true out of its source")
 
 
 def _mixed(frames: dict[str, DataFrame], pipeline: Pipeline) -> Iterator[Diagnostic]:
