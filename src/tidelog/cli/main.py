@@ -18,6 +18,7 @@ from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
 from tidelog.cli.fmt import fmt
 from tidelog.cli.materialise import materialise
+from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
 from tidelog.errors import TidelogError
@@ -55,11 +56,12 @@ def cli() -> None:
     tidelog materialise rules.dmtl data.facts     print what follows
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
     tidelog stream rules.dmtl --query P --input - answer as facts come
+    tidelog run pipeline.toml                     a job on Spark
     tidelog check rules.dmtl                      what kind of program is this?
     """
 
 
-for _command in (check, materialise, entails, stream, state, fmt, demo):
+for _command in (check, materialise, entails, stream, run_pipeline, state, fmt, demo):
     cli.add_command(_command)
 
 

@@ -49,6 +49,11 @@ def is_text(given: str) -> bool:
     return not _parts(given)[2]
 
 
+def path_of(given: str) -> str:
+    """The path itself, without the predicate that it may name."""
+    return _parts(given)[1]
+
+
 def _parts(given: str) -> tuple[str | None, str, str]:
     """The predicate that a path names, the path itself, and its suffix if it is that of a table."""
     named = _NAMED.fullmatch(given)

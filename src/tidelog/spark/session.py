@@ -49,25 +49,29 @@ def session(
 ) -> SparkSession:
     """The session that runs already, or a new one.
 
-    `log` names a file for Spark's own warnings, which are not shown otherwise.
+    `log` names a file for Spark's own warnings, and for what workers print; neither is shown otherwise.
     """
     spark_session = _import()
     running = spark_session.getActiveSession()
     if running is not None:
         return running
     wanted = {**_SETTINGS, **(settings or {})}
-    where = master or wanted.get("spark.master")
+    printed = None
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started Java, and has its own settings
-        _environment(where, wanted)
+        printed = _environment(master or wanted.get("spark.master"), wanted, log)
         wanted["spark.driver.extraJavaOptions"] = " ".join(
             [wanted.get("spark.driver.extraJavaOptions", ""), *_logging(log)]
         ).strip()
+    _hush()
     builder = spark_session.builder.appName(name)
     for key, value in wanted.items():
         builder = builder.config(key, value)
     if master is not None:
         builder = builder.master(master)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except Exception as problem:
+        raise _not_started(problem, master, printed) from None
 
 
 def lacking(spark: SparkSession) -> dict[str, str]:
@@ -101,9 +105,10 @@ def _import() -> type[SparkSession]:
     return SparkSession
 
 
-def _environment(master: str | None, settings: Mapping[str, str]) -> None:
-    """What Java and the Python workers find in their environment; what is set already stays."""
-    os.environ["JAVA_HOME"] = str(java_home())
+def _environment(master: str | None, settings: Mapping[str, str], log: str | Path | None) -> Path:
+    """What Java and the Python workers find in their environment; what is set already stays. Where they print to."""
+    home, printed = java_home(None if log is None else Path(log).absolute())
+    os.environ["JAVA_HOME"] = str(home)
     if "spark.pyspark.python" not in settings:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master is None or master.partition("[")[0] in _LOCAL:
@@ -112,6 +117,24 @@ def _environment(master: str | None, settings: Mapping[str, str]) -> None:
         import pyspark
 
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    return printed
+
+
+def _not_started(problem: Exception, master: str | None, printed: Path | None) -> TidelogError:
+    """Why Spark did not start, in the words of whoever knows."""
+    last = printed.read_text(errors="replace").strip().splitlines()[-1:] if printed and printed.exists() else []
+    reason = last[0] if last else str(problem).strip().splitlines()[0]
+    where = f" on {master}" if master else ""
+    help = "a master is local[*], local[4], spark://host:7077, k8s://..., or yarn" if master else None
+    return TidelogError(Diagnostic("TL801", f"Spark does not start{where}: {reason}", help=help))
+
+
+def _hush() -> None:
+    """PySpark prints what it raises, too, as JSON with two stacks; it is enough that it raises."""
+    from pyspark.logger import PySparkLogger
+
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(logger).disabled = True
 
 
 def _logging(log: str | Path | None) -> list[str]:

@@ -1,0 +1,185 @@
+"""`tidelog run`: a pipeline on Spark."""
+
+from __future__ import annotations
+
+import select
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tidelog.cli.stopping import Stopping
+    from tidelog.spark.pipeline import Pipeline
+    from tidelog.spark.run import Progress, Ready, Stream
+    from tidelog.timeline.interval import Time
+
+#: Seconds between looks at a running job, and between lines about it where they are kept.
+_LOOK = 0.5
+_LINE = 10.0
+#: A stop waits so many seconds for the batch under way.
+_PATIENCE = 30.0
+
+
+def _until(context: click.Context, option: click.Parameter, value: str | None) -> Time | None:
+    from tidelog.errors import TidelogError
+    from tidelog.language.times import parse_time
+
+    if value is None:
+        return None
+    try:
+        return parse_time(value)[0]
+    except TidelogError as problem:
+        raise click.BadParameter(problem.diagnostics[0].message) from None
+
+
+@click.command(short_help="Run a pipeline on Spark: sources, rules, sinks.")
+@click.argument("pipeline", metavar="PIPELINE.toml")
+@click.option("--master", metavar="URL", help="Where Spark runs. Default: local[*], or what Spark is configured for.")
+@click.option("--explain", is_flag=True, help="Check everything, print how the work is split, and start nothing.")
+@click.option(
+    "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
+)
+@click.option(
+    "--changed-rules",
+    "changed",
+    is_flag=True,
+    help="The rules are others than the checkpoint's; keep what can be kept.",
+)
+@click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
+def run(pipeline: str, master: str | None, explain: bool, until: Time | None, changed: bool, quiet: bool) -> int:
+    """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
+
+    The file is checked as a whole, against its rules and its sources, before anything starts. Ctrl-C stops after the
+    batch under way; the next run goes on where this one stopped.
+
+    \b
+    Example:
+      tidelog run examples/turbines/pipeline.toml
+    """
+    from tidelog.cli.stopping import stopping
+    from tidelog.spark.pipeline import load_pipeline
+
+    loaded = load_pipeline(pipeline)
+    with stopping() as stop:
+        return _run(loaded, master, explain, until, changed, quiet, stop)
+
+
+def _run(
+    loaded: Pipeline, master: str | None, explain: bool, until: Time | None, changed: bool, quiet: bool, stop: Stopping
+) -> int:
+    from tidelog.spark.run import ready, run_batch
+    from tidelog.spark.session import session
+
+    spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
+    try:
+        job = ready(spark, loaded, changed=changed)
+        if explain:
+            click.echo("\n".join(job.in_words()))
+            return 0
+        if not quiet:
+            where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
+            click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+        if loaded.streaming:
+            return _stream(job, loaded.until if until is None else until, quiet, stop)
+        progress = run_batch(job)
+        if not quiet:
+            click.echo(f"{_counted(progress.answers, 'answer')}{_set_aside(progress)}", err=True)
+        return 0
+    finally:
+        spark.stop()
+
+
+def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:
+    from tidelog.spark.run import Stream
+
+    stream = Stream(job)
+    lines = _Lines(quiet)
+    try:
+        stream.start()
+        _watch(stream, until, lines, stop)
+        if until is not None and not stop.asked and not _reached(stream.progress, until):
+            stream.start(until=until, drain=True)  # all that was there is read, and time goes on to its end
+            _watch(stream, None, lines, stop)
+    finally:
+        stream.close()
+        lines.end()
+    progress = stream.progress
+    if progress.late and not job.pipeline.late:
+        click.echo(f"{_counted(progress.late, 'fact')} came too late; [sinks.late] keeps such facts", err=True)
+    if not quiet:
+        click.echo(_line(progress), err=True)
+    if stop.asked:
+        click.echo(f"stopped; the next run goes on from {job.pipeline.checkpoint}", err=True)
+        return 128 + stop.signal
+    return 0
+
+
+def _watch(stream: Stream, until: Time | None, lines: _Lines, stop: Stopping) -> None:
+    """Until the query ends, time has come to `until`, or a stop is asked for and the batch under way is done."""
+    deadline, batch = None, -1
+    while stream.running:
+        if deadline is None:
+            select.select([stop.wake], [], [], _LOOK)
+        else:
+            stream.wait(_LOOK)
+        lines.show(_line(stream.progress))
+        if stop.asked and deadline is None:
+            deadline, batch = monotonic() + _PATIENCE, stream.progress.batch
+        done = deadline is not None and (stream.progress.batch > batch or stream.idle or monotonic() > deadline)
+        if done or (until is not None and _reached(stream.progress, until)):
+            stream.stop()
+            return
+
+
+def _reached(progress: Progress, until: Time) -> bool:
+    return progress.at is not None and progress.at >= until
+
+
+class _Lines:
+    """A line about the run, which replaces itself on a terminal, and comes now and then elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._shown, self._at = "", monotonic()
+
+    def show(self, line: str) -> None:
+        if self._quiet or line == self._shown:
+            return
+        if self._terminal:
+            click.echo(f"\r{line.ljust(len(self._shown))}", nl=False, err=True)
+        elif monotonic() - self._at >= _LINE:
+            click.echo(line, err=True)
+            self._at = monotonic()
+        else:
+            return
+        self._shown = line
+
+    def end(self) -> None:
+        if self._terminal and self._shown and not self._quiet:
+            click.echo("\r" + " " * len(self._shown) + "\r", nl=False, err=True)
+
+
+def _line(progress: Progress) -> str:
+    if progress.batch < 0:
+        return "starting"
+    parts = [
+        f"batch {progress.batch}",
+        f"{_counted(progress.facts, 'fact')} in",
+        _counted(progress.answers, "answer"),
+        f"{progress.late:,} late" if progress.late else "",
+        f"{progress.aside:,} set aside" if progress.aside else "",
+        f"{progress.held:,} held",
+        f"answered up to {progress.watermark}" if progress.watermark else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _set_aside(progress: Progress) -> str:
+    return f", {_counted(progress.aside, 'row')} set aside" if progress.aside else ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

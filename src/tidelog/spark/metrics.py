@@ -1,0 +1,131 @@
+"""What a running pipeline can say of itself, batch by batch: JSON Lines, and Spark's own observed metrics.
+
+Every bucket gives the figures of its steps with its answers. `figures` adds them up; the `Listener` joins them with
+what Spark knows of the batch (rates, durations, the size of the state) and writes one object a batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from tidelog.language.times import format_iso
+from tidelog.timeline.interval import INF, Time, format_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+        StreamingQueryProgress,
+    )
+
+#: The name of the observation on Spark's side.
+NAME = "tidelog"
+
+
+def observed(frame: DataFrame) -> DataFrame:
+    """The rows of a job, whose figures Spark shows with the batch that they are of."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def total(key: str) -> Column:
+        figure = F.get_json_object(F.col("payload").cast("string"), f"$.{key}").cast("bigint")
+        return F.coalesce(F.sum(F.when(F.col("kind") == "stats", figure)), F.lit(0)).alias(key)
+
+    return frame.observe(NAME, *(total(key) for key in ("facts_in", "answers", "late", "window_facts")))
+
+
+def figures(steps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The steps of all buckets in one batch as one object."""
+    latest: dict[tuple[int, int], Mapping[str, Any]] = {}
+    totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
+    seconds: dict[tuple[int, int], float] = {}
+    for step in steps:
+        where = step["stage"], step["bucket"]
+        latest[where] = step  # a bucket may take several steps in a batch, which come in order
+        seconds[where] = seconds.get(where, 0.0) + step["seconds"]
+        for key in totals:
+            totals[key] += step[key] if key != "facts_in" or step["stage"] == 0 else 0
+    held: dict[str, int] = {}
+    for step in latest.values():
+        for predicate, count in step["held"].items():
+            held[predicate] = held.get(predicate, 0) + count
+    sizes = [step["window_facts"] for step in latest.values()]
+    slowest = max(seconds, key=lambda where: seconds[where], default=None)
+    clocks = [_time(step["t"]) for step in latest.values()]
+    return {
+        **totals,
+        "held": dict(sorted(held.items())),
+        "buckets": {"worked": len(sizes), "smallest": min(sizes, default=0), "largest": max(sizes, default=0)},
+        "slowest": slowest and {"stage": slowest[0], "bucket": slowest[1], "seconds": round(seconds[slowest], 6)},
+        "seconds": round(sum(seconds.values()), 6),
+        "watermark": format_time(min(clocks)) if clocks else None,
+    }
+
+
+def watermark(found: Mapping[str, Any], dates: bool) -> dict[str, Any]:
+    """Up to when all is answered, as a date where times are dates; then also how far that is behind the wall clock."""
+    text = found.get("watermark")
+    if text is None or text in ("inf", "-inf"):
+        return {"watermark": None, "lag_seconds": None}
+    if not dates:
+        return {"watermark": text, "lag_seconds": None}
+    lag = datetime.now(UTC).timestamp() - float(Fraction(text))
+    return {"watermark": format_iso(Fraction(text)), "lag_seconds": round(lag, 3)}
+
+
+class Listener(StreamingQueryListener):
+    """Writes an object a batch to a file of JSON Lines, for the query of this name.
+
+    `batches` has the figures of the buckets by the number of the batch; they are taken out as they are written.
+    """
+
+    def __init__(self, path: str | Path, name: str, batches: dict[int, dict[str, Any]]) -> None:
+        self._path, self._name, self._batches = Path(path), name, batches
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        progress = event.progress
+        if progress.name != self._name:
+            return
+        found = self._batches.pop(progress.batchId, None)
+        if found is None and not progress.numInputRows:
+            return
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**_of_spark(progress), **(found or {})}, ensure_ascii=False) + "\n")
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        pass
+
+
+def _of_spark(progress: StreamingQueryProgress) -> dict[str, Any]:
+    return {
+        "batch": progress.batchId,
+        "at": progress.timestamp,
+        "rows_per_second": _rate(progress.processedRowsPerSecond),
+        "duration_ms": dict(progress.durationMs),
+        "state_rows": sum(operator.numRowsTotal for operator in progress.stateOperators),
+        "state_bytes": sum(operator.memoryUsedBytes for operator in progress.stateOperators),
+    }
+
+
+def _rate(rate: float) -> float:
+    """Spark says NaN where nothing came; JSON has no such number."""
+    return round(rate, 1) if rate == rate and rate < INF else 0.0
+
+
+def _time(text: str) -> Time:
+    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

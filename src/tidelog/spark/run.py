@@ -1,0 +1,232 @@
+"""A pipeline at work: checked, started, watched, stopped.
+
+One query feeds all sinks: every batch of packed rows is kept while answers, late facts, rows set aside and figures are
+taken from it. What is written, and when, is `sinks`' to say; this says when a job begins and ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.analysis.distribution import in_words
+from tidelog.data.dataset import Dataset
+from tidelog.errors import TidelogError
+from tidelog.spark import failures
+from tidelog.spark.metrics import Listener, figures, observed, watermark
+from tidelog.spark.pipeline import Pipeline, Sink
+from tidelog.spark.reasoning import Tagged, tagged
+from tidelog.spark.record import Record, agreed, kept_record, record_of, write_record
+from tidelog.spark.session import STATE, query_settings
+from tidelog.spark.sinks import Output
+from tidelog.spark.sources import fact_frames, register
+from tidelog.timeline.interval import Time
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass
+class Progress:
+    """How far a run has come; figures are of this run, not of the checkpoint's whole life."""
+
+    batch: int = -1
+    facts: int = 0
+    answers: int = 0
+    late: int = 0
+    aside: int = 0
+    held: int = 0
+    watermark: str | None = None
+    #: The same as a number, to compare.
+    at: Time | None = None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A pipeline that was checked against its sources, its checkpoint and its sinks, and can start."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    frames: dict[str, DataFrame]
+    background: Dataset | None
+    buckets: int
+    #: What identifies the output of this job: the checkpoint, for streams.
+    record: Record
+
+    def job(self, until: Time | None = None) -> Tagged:
+        """The job; with `until`, time goes on until all up to then is answered, whatever may have been late."""
+        p = self.pipeline
+        delays: dict[str | None, Fraction] = {None: p.delay}
+        delays |= {fact.predicate: fact.delay for fact in p.facts if fact.delay is not None}
+        streams: dict[str, Any] = {
+            "delay": delays,
+            "at": p.at,
+            "memory": p.memory,
+            "heartbeat": p.heartbeat,
+            "until": None if until is None else until + max(delays.values()),
+        }
+        return tagged(
+            self.spark,
+            p.program,
+            p.query,
+            self.frames,
+            background=self.background,
+            buckets=self.buckets,
+            timeline=p.timeline,
+            set_aside=p.aside is not None,
+            **(streams if p.streaming else {"between": p.between}),
+        )
+
+    def output(self, sink: Sink) -> Output:
+        return Output(self.spark, sink, self.pipeline.query, self.record.id)
+
+    def in_words(self) -> list[str]:
+        """The plan."""
+        return in_words(self.job().split, self.buckets)
+
+
+def ready(spark: SparkSession, pipeline: Pipeline, *, changed: bool = False) -> Ready:
+    """Check all that can be checked before the job starts."""
+    frames = fact_frames(spark, pipeline)
+    background = Dataset.load(*pipeline.background) if pipeline.background else None
+    kept = kept_record(spark, pipeline) if pipeline.streaming else None
+    buckets = pipeline.buckets or (kept.buckets if kept else spark.sparkContext.defaultParallelism)
+    record = record_of(pipeline, buckets)
+    if kept:
+        record = agreed(kept, record, pipeline, changed)
+    for sink in (pipeline.answers, pipeline.late, pipeline.aside):
+        if sink and sink.python:
+            register(spark, sink.python, Path(pipeline.file).absolute().parent, sink.place)
+    return Ready(spark, pipeline, frames, background, buckets, record)
+
+
+def run_batch(job: Ready) -> Progress:
+    """All of a batch job: its answers appear when all of them are there."""
+    p = job.pipeline
+    progress = Progress()
+    with query_settings(job.spark, _partitions(job)):
+        work = job.job()
+        frame = work.frame.persist()
+        try:
+            progress.answers = job.output(p.answers).write_once(work.answers(frame))
+            if p.aside:
+                progress.aside = job.output(p.aside).write_once(work.set_aside(frame))
+        except TidelogError:
+            raise
+        except Exception as problem:
+            raise failures.in_words(problem, p.log) from None
+        finally:
+            frame.unpersist()
+    return progress
+
+
+@dataclass
+class Stream:
+    """A streaming job that has started."""
+
+    ready: Ready
+    progress: Progress = field(default_factory=Progress)
+    _query: StreamingQuery | None = None
+    _listener: Listener | None = None
+    _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _failure: BaseException | None = None
+
+    def start(self, *, until: Time | None = None, drain: bool = False) -> None:
+        """Start the query; with `drain` it ends when all that is there now has been read."""
+        job, spark = self.ready, self.ready.spark
+        p = job.pipeline
+        for sink in (p.answers, p.late, p.aside):
+            if sink:
+                job.output(sink).prepare()
+        write_record(spark, p, job.record)
+        if p.metrics and self._listener is None:
+            self._listener = Listener(p.metrics, p.name, self._figures)
+            spark.streams.addListener(self._listener)
+        with query_settings(spark, {**STATE, **_partitions(job)}):
+            work = job.job(until)
+            writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
+            writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
+            if drain or p.trigger == "available-now":
+                writer = writer.trigger(availableNow=True)
+            elif isinstance(p.trigger, Fraction):
+                writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
+            self._query = writer.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the query is running; raises what it failed with."""
+        assert self._query is not None
+        if self._query.isActive:
+            return True
+        problem = self._failure or self._query.exception()
+        if problem is not None:
+            raise failures.in_words(problem, self.ready.pipeline.log) from None
+        return False
+
+    @property
+    def idle(self) -> bool:
+        """Whether no batch is under way."""
+        return self._query is not None and not self._query.status["isTriggerActive"]
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the query, or so long."""
+        assert self._query is not None
+        try:
+            self._query.awaitTermination(seconds)  # type: ignore[arg-type]
+        except Exception as problem:
+            raise failures.in_words(self._failure or problem, self.ready.pipeline.log) from None
+
+    def stop(self) -> None:
+        """Stop the query; a batch that is not finished is done again by the next run."""
+        if self._query is not None:
+            self._query.stop()
+
+    def close(self) -> None:
+        if self._listener is not None:
+            self.ready.spark.streams.removeListener(self._listener)
+
+    def _each(self, work: Tagged) -> Callable[[DataFrame, int], None]:
+        def write(batch: DataFrame, number: int) -> None:
+            batch.persist()
+            try:
+                self._write(work, batch, number)
+            except BaseException as problem:
+                self._failure = problem
+                raise
+            finally:
+                batch.unpersist()
+
+        return write
+
+    def _write(self, work: Tagged, batch: DataFrame, number: int) -> None:
+        job, p = self.ready, self.ready.pipeline
+        found = figures(json.loads(row[0]) for row in work.stats(batch).collect())
+        job.output(p.answers).write(work.answers(batch), number, found["answers"])
+        if p.late:
+            job.output(p.late).write(work.late(batch), number, found["late"])
+        if p.aside:
+            aside = work.set_aside(batch)
+            found["aside"] = aside.count()
+            job.output(p.aside).write(aside, number, found["aside"])
+        clock = found["watermark"]
+        found |= watermark(found, work.columns.time.startswith("timestamp"))
+        self._figures[number] = found
+        done = self.progress
+        done.batch = number
+        done.facts += found["facts_in"]
+        done.answers += found["answers"]
+        done.late += found["late"]
+        done.aside += found.get("aside", 0)
+        done.held = sum(found["held"].values()) if found["held"] else done.held
+        if clock is not None and clock not in ("inf", "-inf"):
+            done.watermark, done.at = found["watermark"], Fraction(clock)
+
+
+def _partitions(job: Ready) -> dict[str, str]:
+    """As many partitions as buckets: a bucket is the least that a task can work on."""
+    return {"spark.sql.shuffle.partitions": str(job.buckets)}
