@@ -129,7 +129,7 @@ def begins(relation: Relation) -> npt.NDArray[np.int64]:
 
 @kernel
 def _hashed(offsets: Times, pool: Bytes, buckets: int, found: npt.NDArray[np.int32]) -> None:
-    """FNV-1a over the bytes of each constant; its high bits are folded in, as neighbours differ little in the low ones."""
+    """FNV-1a over the bytes of each constant, mixed once more, as neighbours differ little in the low bits."""
     for i in range(len(found)):
         h = np.uint64(14695981039346656037)
         for j in range(offsets[i], offsets[i + 1]):

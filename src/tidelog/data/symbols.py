@@ -282,7 +282,7 @@ class Symbols:
         return ids
 
     def texts(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], Bytes]:
-        """Some constants as bytes, each a kind and a text: where each begins (and the last one ends), and all of them."""
+        """Some constants as bytes, each a kind and a text: where each begins (and the last one ends), and the bytes."""
         lengths = self._table.offsets[ids + 1] - self._table.offsets[ids]
         offsets = np.zeros(len(ids) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from time import perf_counter
@@ -25,7 +25,7 @@ from tidelog.data.pieces import Piece
 from tidelog.data.symbols import Symbols
 from tidelog.engine.store import Rows
 from tidelog.language.program import Program
-from tidelog.language.syntax import Value
+from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
 from tidelog.reasoning import on_timeline, timeline_of
 from tidelog.spark.plan import TIMES, Job, Part
@@ -149,10 +149,14 @@ class Bucket:
     def _take(self, t: Fraction, included: bool, facts: list[Piece]) -> Taken:
         facts = [pieces.unpacked(payload) for payload in self.waiting] + facts
         self.waiting = []
-        if self.part.at is not None and self.reasoner.stats.t == -INF:
-            firsts = [Fraction(int(piece.lo.min()) >> 1, piece.denominator) for piece in facts if len(piece)]
-            self.reasoner.begin(min([t, *firsts]))
-        return self.reasoner.take(t, pieces.dataset(facts), closed=included)
+        if self.part.at is None:
+            return self.reasoner.take(t, pieces.dataset(facts), closed=included)
+        told = [piece for piece in facts if piece.predicate == TIMES]
+        times = {Fraction(int(lo) >> 1, piece.denominator) for piece in told for lo in piece.lo}
+        if times and self.reasoner.stats.t == -INF:
+            self.reasoner.begin(min(times))
+        data = pieces.dataset(piece for piece in facts if piece.predicate != TIMES)
+        return self.reasoner.take(t, data, closed=included, times=times)
 
     def _leaving(self, taken: Taken) -> Iterator[Row]:
         """Answers on their way to the user, or to the stages that read them."""
@@ -200,7 +204,13 @@ def program_of(job: Job, part: Part, bucket: int) -> Program:
         symbols.intern(value)
         return bool(pieces.buckets_of(symbols, part.buckets)[0] == bucket)
 
-    return stage_program(job.program, part.stage, mine)
+    program = stage_program(job.program, part.stage, mine)
+    query = stage_query(part.stage)
+    if query in program.predicates:
+        return program
+    # Nothing derives what is asked for, so the answers are the facts themselves.
+    atom = Atom(query, tuple(Variable(f"X{i}") for i in range(job.program.predicates[query])))
+    return replace(program, rules=(*program.rules, Rule(atom, (Literal(atom),))))
 
 
 def given_rows(part: Part, rows: Rows, symbols: Symbols) -> Iterator[tuple[str, Rows]]:

@@ -113,17 +113,20 @@ def packed_rows(job: Job, shape: Shape, batch: Any, timed: bool, set_aside: bool
     columns = from_arrow(batch.schema.names, batch.columns, batch.num_rows, shape.predicate, source, symbols)
     (relation,) = columns.relations.values()
     tick, dates = columns.denominator, columns.dates
-    routes = job.routes.get(shape.predicate, ())
-    yield from addressed(symbols, tick, dates, relation, routes)
+    yield from sent(job, symbols, tick, dates, relation, timed)
+
+
+def sent(job: Job, symbols: Symbols, tick: int, dates: bool, relation: Relation, timed: bool) -> Iterator[Row]:
+    """Facts of the input as rows for the buckets that they go to, and, where they drive the clock, for it."""
+    yield from addressed(symbols, tick, dates, relation, job.routes.get(relation.predicate, ()))
     if TIMES in job.routes:
         yield from addressed(symbols, tick, dates, _times(job, relation), job.routes[TIMES])
     if timed:
         begins = pieces.begins(relation)
         known = begins[begins > NEG_INF]
         if len(known):
-            for end in (int(known.min()), int(known.max())):
-                at = on_clock(Fraction(end, tick))
-            yield Row(0, 0, WAKE, b"", at)
+            on_clock(Fraction(int(known.min()), tick))
+            yield Row(0, 0, WAKE, b"", on_clock(Fraction(int(known.max()), tick)))
 
 
 def _times(job: Job, relation: Relation) -> Relation:

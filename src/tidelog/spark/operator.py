@@ -74,7 +74,7 @@ class BucketProcessor(StatefulProcessor):
     def handleExpiredTimer(  # noqa: N802
         self,
         key: tuple[Any, ...],
-        timerValues: TimerValues,
+        timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         clock = from_clock(timerValues.getCurrentWatermarkInMs())

@@ -157,8 +157,8 @@ def _streaming(
     frames = [spark.readStream.format(ClockSource.name()).options(keys=woken, **clock).load()]
     for frame, shape in inputs.values():
         frames.append(frame.mapInArrow(packer(work, shape, keys, timed=True, set_aside=set_aside), rows.TIMED_ROW))
-    # The clock is Spark's watermark, the largest time of all rows. The column goes before the first stage, so that Spark
-    # has nothing to drop late rows by: what is late is for the reasoner to say.
+    # The clock is Spark's watermark, the largest time of all rows. The column is dropped before the first stage, so that
+    # Spark has nothing to drop late rows by: what is late is for the reasoner to say.
     packed = _union(frames).withWatermark("time", "0 seconds").drop("time")
     run = uuid4().hex
     for part in work.parts:

@@ -141,16 +141,19 @@ class Reasoner:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
         return list(self.take(_time(t), Dataset(), closed=True).answers)
 
-    def take(self, t: Time, data: Dataset, *, closed: bool = False) -> Step:
+    def take(self, t: Time, data: Dataset, *, closed: bool = False, times: Iterable[Fraction] | None = None) -> Step:
         """Facts have come, each with its time and in any order, and then the clock goes to t: a step.
 
-        More may come at t, unless it is closed.
+        More may come at t, unless it is closed. `times` are the stream's own time points, where they are not those of
+        these facts.
         """
         self._fit(t)
         batch = self._batch(data)
         late = (batch.lo <= self._closed - self._delay_of(batch)) & (self._now > NEG_INF)
         self._set(t, closed)
-        return self._taken(batch, late)
+        if times is not None and self._output is not None:
+            self._output.note(times)
+        return self._taken(batch, late, own=times is None)
 
     def begin(self, t: Time) -> None:
         """Output times that are multiples begin with a stream that begins at t, although facts may come before it."""
@@ -397,12 +400,12 @@ class Reasoner:
             if self._output is not None:
                 self._output.start(self._grid.time(now))
 
-    def _taken(self, batch: Batch, late: NDArray[np.bool_]) -> Step:
+    def _taken(self, batch: Batch, late: NDArray[np.bool_], own: bool = True) -> Step:
         """A step with the facts of a batch that are not too late."""
         dropped = batch.where(late).groups(self._grid) if late.any() else []
         batch = batch.where(~late)
         self.late += len(dropped)
-        self._note(batch.begin, batch.stop)
+        self._note(batch.begin, batch.stop, own)
         queue, offsets = batch.records()
         return self._step(queue, int(offsets[-1]), len(batch), dropped)
 
@@ -515,8 +518,8 @@ class Reasoner:
         following = self._grid.time(frontier + 1)
         return lambda t: t < following
 
-    def _note(self, begin: Int64s, stop: Int64s) -> None:
-        """Notes the stream's own time points: the ends of all its facts, in ticks."""
+    def _note(self, begin: Int64s, stop: Int64s, own: bool = True) -> None:
+        """Notes the last time, and the stream's own time points: the ends of all its facts, in ticks."""
         if not len(begin):
             return
         least, most = int(begin.min()), int(stop.max())
@@ -524,7 +527,7 @@ class Reasoner:
             most = int(np.where(stop == POS_INF, begin, stop).max())
         if most > NEG_INF:
             self._last = max(self._last, most * self._grid.tick)
-        if self._output is not None and self._output.own is not None:
+        if own and self._output is not None and self._output.own is not None:
             ends = [least] if least == most else np.unique(np.concatenate([begin, stop])).tolist()
             self._output.note(Fraction(t, self._grid.denominator) for t in ends if NEG_INF < t < POS_INF)
 

@@ -1,0 +1,180 @@
+"""A streaming job without Spark: the same packed rows, buckets and operator, with Spark's part done by hand.
+
+Spark's part is to bring rows to their buckets stage by stage, to keep state and timers, to move the watermark after
+each batch, and to lose its workers or try a task again when it likes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+import tidelog as tl
+from tidelog.analysis.distribution import Distribution, distribution
+from tidelog.data import pieces
+from tidelog.language.syntax import Fact
+from tidelog.spark import operator
+from tidelog.spark.facts import sent
+from tidelog.spark.operator import BucketProcessor
+from tidelog.spark.plan import Job, job
+from tidelog.spark.rows import ANSWER, LATE, OUT, WAKE, Row, on_clock
+from tidelog.streaming.reasoner import Delay, delays
+
+
+@dataclass
+class _Cell:
+    value: tuple[Any, ...] | None = None
+
+    def get(self) -> tuple[Any, ...] | None:
+        return self.value
+
+    def update(self, value: tuple[Any, ...]) -> None:
+        self.value = value
+
+
+@dataclass
+class _List:
+    values: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def get(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.values)
+
+    def put(self, values: list[tuple[Any, ...]]) -> None:
+        self.values = list(values)
+
+    def appendValue(self, value: tuple[Any, ...]) -> None:  # noqa: N802
+        self.values.append(value)
+
+    def clear(self) -> None:
+        self.values = []
+
+
+@dataclass
+class _Handle:
+    """The state and the timers of one key."""
+
+    cells: dict[str, Any] = field(default_factory=dict)
+    timers: set[int] = field(default_factory=set)
+
+    def getValueState(self, name: str, schema: str) -> _Cell:  # noqa: N802
+        return self.cells.setdefault(name, _Cell())  # type: ignore[no-any-return]
+
+    def getListState(self, name: str, schema: str) -> _List:  # noqa: N802
+        return self.cells.setdefault(name, _List())  # type: ignore[no-any-return]
+
+    def registerTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.add(at)
+
+    def deleteTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.discard(at)
+
+    def listTimers(self) -> Iterator[int]:  # noqa: N802
+        return iter(sorted(self.timers))
+
+
+@dataclass(frozen=True)
+class _Clock:
+    watermark: int
+
+    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
+        return self.watermark
+
+
+@dataclass
+class ByHand:
+    """A job and its state."""
+
+    split: Distribution
+    job: Job
+    background: tuple[bytes, ...]
+    choose: random.Random
+    faults: bool
+    watermark: int = 0
+    handles: dict[tuple[int, int], _Handle] = field(default_factory=dict)
+    answers: list[Fact] = field(default_factory=list)
+    late: list[Fact] = field(default_factory=list)
+    begun: bool = False
+
+    @staticmethod
+    def start(
+        program: tl.Program,
+        query: str,
+        background: Sequence[Fact] = (),
+        *,
+        buckets: int = 2,
+        delay: Delay = 0,
+        timeline: str | None = None,
+        memory: str | None = None,
+        at: str | tuple[Fraction, ...] | None = None,
+        seed: int = 0,
+        faults: bool = False,
+    ) -> ByHand:
+        known = tl.Dataset.from_facts(background)
+        split = distribution(program, query, background={name for name, _ in known.relations})
+        work = job(
+            program, query, split, buckets=buckets, delays=delays(delay), timeline=timeline, memory=memory, at=at
+        )
+        return ByHand(split, work, tuple(pieces.pieces_of(known)), random.Random(seed), faults)
+
+    def batch(self, facts: Iterable[Fact] = (), until: Fraction | None = None) -> None:
+        """One micro-batch, with the watermark that those before it have left."""
+        data = tl.Dataset.from_facts(facts)
+        rows = [
+            row
+            for relation in data.relations.values()
+            for row in sent(self.job, data.symbols, data.denominator, data.dates, relation, timed=True)
+        ]
+        if not self.begun:
+            rows += [Row(bucket, 0, WAKE, b"") for bucket in range(self.job.parts[0].buckets)]
+            self.begun = True
+        if until is not None:
+            rows.append(Row(0, 0, WAKE, b"", on_clock(until) + 1))
+        following = max([self.watermark, *(row.time for row in rows if row.time is not None)])
+        for part in self.job.parts:
+            rows = list(self._stage(part.number, rows))
+        for row in rows:
+            assert row.stage == OUT
+            if row.kind in (ANSWER, LATE):
+                found = list(pieces.dataset([pieces.unpacked(row.payload)]))
+                (self.answers if row.kind == ANSWER else self.late).extend(found)
+        self.watermark = following
+
+    def _stage(self, stage: int, rows: Sequence[Row]) -> Iterator[Row]:
+        by_bucket: dict[int, list[Row]] = {}
+        for row in rows:
+            by_bucket.setdefault(row.bucket, []).append(row)
+        for bucket, some in by_bucket.items():
+            yield from self._called(stage, bucket, self.choose.sample(some, len(some)))
+        for at, bucket in list(self.handles):
+            if at == stage and any(timer <= self.watermark for timer in self.handles[at, bucket].timers):
+                yield from self._called(stage, bucket, None)
+
+    def _called(self, stage: int, bucket: int, rows: list[Row] | None) -> list[Row]:
+        if self.faults and self.choose.random() < 0.4:
+            operator._ENGINES.clear()  # another worker
+        if self.faults and self.choose.random() < 0.3:  # an attempt that fails after its work
+            self._attempt(stage, bucket, rows, deepcopy(self.handles.get((stage, bucket), _Handle())))
+        return self._attempt(stage, bucket, rows, self.handles.setdefault((stage, bucket), _Handle()))
+
+    def _attempt(self, stage: int, bucket: int, rows: list[Row] | None, handle: _Handle) -> list[Row]:
+        keys = tuple(range(max(part.buckets for part in self.job.parts)))
+        processor: Any = BucketProcessor(str(id(self)), self.job, stage, keys, self.background)
+        processor.init(handle)
+        clock = _Clock(self.watermark if stage == 0 else -1)
+        if rows is None:
+            frames = list(processor.handleExpiredTimer((bucket,), clock, None))
+        else:
+            half = len(rows) // 2
+            given = [_frame(part) for part in (rows[:half], rows[half:]) if part]
+            frames = list(processor.handleInputRows((bucket,), iter(given), clock))
+        return [Row(*row) for frame in frames for row in frame.itertuples(index=False)]
+
+
+def _frame(rows: list[Row]) -> pd.DataFrame:
+    return pd.DataFrame([row[:4] for row in rows], columns=["bucket", "stage", "kind", "payload"])

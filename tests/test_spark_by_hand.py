@@ -1,0 +1,150 @@
+"""Streaming jobs without Spark: what buckets, stages and the operator give is what one reasoner gives."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import tidelog as tl
+from behaviour import Behaviour, suite
+from examine import give
+from oracle import head_predicates
+from spark_by_hand import ByHand
+from strategies import Case, Features, cases
+from streams import Plan, Setup, arrivals, plans, set_up
+from tidelog.language.facts import format_fact
+from tidelog.language.syntax import Fact
+
+STREAMS = (
+    Features(endless_data=False),
+    Features(endless_data=False, unbounded=True, negation=True),
+    Features(endless_data=False, negation=True, integer=True, denominators=(1,)),
+    Features(endless_data=False, negation=True, constraints=True, recursive=False),
+)
+
+
+def by_one(setup: Setup, plan: Plan, end: Fraction) -> list[Fact]:
+    """What one reasoner gives until the clock has passed a time."""
+    options = plan.options() | {"delay": 0}
+    background = tl.Dataset.from_facts(setup.background)
+    reasoner = tl.Reasoner(setup.program, setup.query, timeline=setup.timeline, background=background, **options)
+    steps = list(reasoner.feed(tl.Dataset.from_facts(setup.stream)))
+    return [fact for step in steps for fact in step.answers] + reasoner.push(end + Fraction(1, 1000))
+
+
+def by_many(setup: Setup, plan: Plan, end: Fraction, buckets: int) -> ByHand:
+    """The same on many engines, in batches."""
+    options = plan.options()
+    delay = options.pop("delay")
+    work = ByHand.start(
+        setup.program,
+        setup.query,
+        setup.background,
+        buckets=buckets,
+        delay=delay,
+        timeline=setup.timeline,
+        seed=plan.seed,
+        faults=plan.interrupted,
+        **options,
+    )
+    choose = random.Random(plan.seed)
+    facts = [fact for _, fact in arrivals(setup, plan, choose)]
+    while facts:
+        size = choose.randint(1, len(facts))
+        work.batch(facts[:size])
+        facts = facts[size:]
+        if choose.random() < 0.3:
+            work.batch()
+    work.batch(until=end + plan.longest_delay)
+    work.batch()
+    return work
+
+
+def compare(setup: Setup, plan: Plan, buckets: int) -> int:
+    """Compares one reasoner with many; the number of stages, or 0 where there is nothing to compare."""
+    end = setup.last + (plan.beyond or 0)
+    try:
+        expected: list[Fact] | None = by_one(setup, plan, end)
+    except tl.Inconsistent:
+        expected = None
+    except tl.TidelogError:
+        return 0  # what cannot stand over a stream
+    try:
+        work = by_many(setup, plan, end, buckets)
+    except tl.Inconsistent:
+        assert expected is None, "no constraint is violated"
+        return 0
+    assert expected is not None, "a violated constraint goes unnoticed"
+    assert not work.late
+    found = sorted(map(format_fact, work.answers))
+    assert found == sorted(map(format_fact, expected)), f"stages: {len(work.split.stages)}, buckets: {buckets}"
+    return len(work.split.stages)
+
+
+counted: Counter[int] = Counter()
+
+
+@pytest.mark.parametrize("features", STREAMS, ids=lambda f: f.timeline + ("-not" if f.negation else ""))
+@settings(
+    max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck)
+)
+@given(data=st.data())
+def test_random_programs_on_many_engines(features: Features, data: st.DataObject) -> None:
+    case: Case = data.draw(cases(features))
+    heads = sorted(head_predicates(case.rules))
+    if not heads:
+        return
+    program = give(case).program
+    setup = set_up(program, data.draw(st.sampled_from(heads)), case.facts, case.features.timeline)
+    plan = replace(data.draw(plans(tuple(program.predicates), integer=features.integer)), early=False)
+    counted[compare(setup, plan, data.draw(st.integers(1, 3)))] += 1
+
+
+@pytest.mark.parametrize("case", [case for case in suite() if case.inconsistent is None], ids=lambda c: c.name)
+def test_the_behaviour_suite_on_many_engines(case: Behaviour) -> None:
+    program = tl.Program.parse(case.rules, syntax=case.syntax)
+    data = tl.Dataset.parse(case.facts)
+    if program.temporal:
+        data = data.timed(program.temporal.temporal)
+    for number, query in enumerate(case.queries or sorted(head_predicates(program.rules))):
+        if not query.startswith("$"):
+            setup = set_up(program, query, list(data), case.timeline)
+            compare(setup, Plan(number, interrupted=bool(number % 2)), 2 + number % 2)
+
+
+def test_late_facts_are_told_once_and_change_nothing() -> None:
+    program = tl.Program.parse("Pair(X,Y) :- A(X), Diamondminus[0,3] B(Y). Both(X) :- Pair(X,Y), C(Y).")
+    work = ByHand.start(program, "Both", buckets=3, delay={"A": 1, None: 2})
+    facts = [tl.Fact("A", ("x",), tl.Interval.point(Fraction(t))) for t in (0, 5, 10)]
+    work.batch(facts)
+    late = [
+        tl.Fact(name, args, tl.Interval.point(Fraction(t)))
+        for name, args, t in (("A", ("x",), 8), ("B", ("y",), 7), ("C", ("y",), 7))
+    ]
+    timely = [
+        tl.Fact("B", ("y",), tl.Interval.point(Fraction(8))),
+        tl.Fact("C", ("y",), tl.Interval.point(Fraction(10))),
+    ]
+    work.batch(late + timely)
+    work.batch(until=Fraction(30))
+    work.batch()
+    assert sorted(map(format_fact, work.late)) == ["A(x)@8", "B(y)@7", "C(y)@7"]
+    assert [format_fact(fact) for fact in work.answers] == ["Both(x)@10"]
+
+
+def test_a_bucket_that_no_fact_reaches_notices_absence() -> None:
+    program = tl.Program.parse("Down(X) :- Node(X), not Diamondminus[0,5] Beat(X).")
+    nodes = [tl.Fact("Node", (f"n{i}",), tl.Interval.always()) for i in range(8)]
+    work = ByHand.start(program, "Down", nodes, buckets=4, at="every:10")
+    work.batch([tl.Fact("Beat", ("n1",), tl.Interval.point(Fraction(t))) for t in (0, 18)])
+    work.batch(until=Fraction(20))
+    work.batch()
+    found = {format_fact(fact) for fact in work.answers}
+    others = {f"Down(n{i})@{t}" for i in range(8) for t in (0, 10, 20) if i != 1}
+    assert found == others | {"Down(n1)@10"}
