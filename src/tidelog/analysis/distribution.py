@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from tidelog.analysis.components import head_atom
 from tidelog.analysis.locality import Key, Shape, key_terms
-from tidelog.analysis.splitting import Part, Split, Unit, final, split
+from tidelog.analysis.splitting import Part, Split, Unit, split
 from tidelog.language.program import Program
 from tidelog.language.syntax import Variable
 
@@ -92,7 +92,7 @@ def _stage(found: Split, part: Part, wanted: tuple[str, ...], earlier: list[Stag
     units = [found.units[number] for number in part.units]
     own = dict.fromkeys(name for unit in units for name in unit.own)
     names = dict.fromkeys((*own, *sorted({name for unit in units for name in unit.reads} - set(own))))
-    key: dict[str, int | None] = {**dict.fromkeys(names), **final(part.domains)}
+    key: dict[str, int | None] = {**dict.fromkeys(names), **part.key}
     single = all(position is None for position in key.values())
     here, derived = set(own) & found.derived, found.derived
     elsewhere = {
@@ -164,7 +164,7 @@ class _Words:
         unit = next((unit for unit in units if not unit.splits), None)
         if unit is None:
             return "since nothing here reads a stream"
-        own = ", ".join(name for name in unit.own if not name.startswith("$"))
+        own = _listed([name for name in unit.own if not name.startswith("$")])
         if not unit.shapes:
             return f"since no rule says what {own} could be split by"
         known = self.found.choosing
@@ -173,15 +173,19 @@ class _Words:
             return f"because of {self.rule(streamed[0])}: what it reads has no arguments to split by"
         if unit.own and not any(known.arities.get(name) for name in unit.own):
             return f"because of {self.rule(streamed[0])}: {own} has no argument to split by"
-        for end in range(1, len(unit.shapes) + 1):
-            s = unit.shapes[end - 1]
-            if any(known.choices(unit.own, unit.shapes[:end])):
+        for end, s in enumerate(unit.shapes, 1):
+            if self._splits(unit, unit.shapes[:end]):
                 continue
-            if not any(known.choices(unit.own, (s,))):
+            if not self._splits(unit, (s,)):
                 kept = f"no argument of {own} goes through it unchanged" if s.head else "its atoms share no argument"
                 return f"because of {self.rule(s)}: {kept}"
             return f"because of {self.rule(s)}: no argument of {own} goes through it and the rules before it unchanged"
         raise AssertionError("a unit that cannot be split has a rule that is the reason")
+
+    def _splits(self, unit: Unit, shapes: tuple[Shape, ...]) -> bool:
+        """Whether there is a way to split some rules of a unit."""
+        own = tuple(name for name in unit.own if any(name in s.predicates for s in shapes))
+        return any(self.found.choosing.choices(own, shapes))
 
     def copies(self, shapes: Iterable[Shape], key: Key, own: Collection[str]) -> dict[str, str]:
         """The streams that are copied to all buckets, each with the first rule that needs it in all of them."""
@@ -194,6 +198,10 @@ class _Words:
                     if not any(s.positions(name, term) for term in terms):
                         found.setdefault(name, self.rule(s))
         return found
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if len(names) < 5 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
 def in_words(plan: Distribution, buckets: int | None = None) -> list[str]:

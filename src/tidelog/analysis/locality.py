@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import assert_never
 
 from tidelog.analysis.components import dependencies, head_atom
@@ -58,6 +59,10 @@ class Shape:
     @property
     def body(self) -> tuple[Atom, ...]:
         return self.positive + self.negated
+
+    @cached_property
+    def predicates(self) -> frozenset[str]:
+        return frozenset(atom.predicate for atom in (*self.body, *([self.head] if self.head else [])))
 
     def term(self, atom: Atom, position: int) -> Term:
         """The term at a position, up to equality."""
