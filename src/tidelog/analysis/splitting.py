@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from tidelog.analysis.components import connected, needed
-from tidelog.analysis.locality import Key, Shape, is_local, shape
+from tidelog.analysis.locality import Key, Shape, guard, is_local, needs_guard, shape
 from tidelog.language.program import Program
 from tidelog.language.safety import rule_atoms
 from tidelog.language.syntax import Term
@@ -169,13 +169,18 @@ class Choosing:
             for keys in product(*(_rule_keys(s, assigned) for s in shapes)):
                 domains = _domains(assigned, shapes, keys)
                 key = final(domains)
-                if all(self.suits(s, key) for s in shapes):
+                if all(self.suits(s, key, own) for s in shapes):
                     yield domains
 
-    def suits(self, s: Shape, key: Key) -> bool:
+    def suits(self, s: Shape, key: Key, own: Collection[str]) -> bool:
         """Whether a rule is local, and the buckets share its work if it reads a stream."""
+        if not is_local(s, key, own):
+            return False
         names = {atom.predicate for atom in s.body}
-        return is_local(s, key) and (names <= self.background or any(key[name] is not None for name in names))
+        if names <= self.background or any(key[name] is not None for name in names):
+            return True
+        found = guard(s, key, own) if needs_guard(s, key) else None
+        return found is not None and found.atom is not None
 
     def _assigned(self, own: tuple[str, ...], shapes: tuple[Shape, ...]) -> Iterator[Key]:
         """Hashed arguments for the own predicates (None: copied) that no rule rules out."""
@@ -304,11 +309,11 @@ class _Placing:
                 continue
             joined = self._part((*part.units, number), {**part.domains, **choice, **agreed})
             changed = {name for name in choice if part.key.get(name) != joined.key[name]}
-            if all(self._sound(other, joined.key, changed) for other in part.units) and self._sound(number, joined.key):
+            if all(self._sound(joined, other, changed) for other in part.units) and self._sound(joined, number):
                 yield joined
 
     def _part(self, units: tuple[int, ...], domains: Domains) -> Part:
-        own = {name for number in units for name in self.units[number].own if name in self.derived}
+        own = self._own(units)
         key = final(domains)
         copied = [name for name, position in key.items() if position is None and name not in own]
         if all(position is None for position in key.values()):
@@ -316,12 +321,18 @@ class _Placing:
         kinds = [name in self.choosing.background for name in copied if self.choosing.arities.get(name)]
         return Part(units, domains, key, (kinds.count(False), kinds.count(True)))
 
-    def _sound(self, number: int, key: Key, changed: Collection[str] | None = None) -> bool:
+    def _sound(self, part: Part, number: int, changed: Collection[str] | None = None) -> bool:
         """Whether a unit's rules (those that read what has changed) are local, and still split if they can be."""
         unit = self.units[number]
         if changed is not None and not any(name in unit.reads or name in unit.own for name in changed):
             return True
-        return all(self.choosing.suits(s, key) if unit.splits else is_local(s, key) for s in unit.shapes)
+        own = self._own(part.units)
+        return all(
+            self.choosing.suits(s, part.key, own) if unit.splits else is_local(s, part.key, own) for s in unit.shapes
+        )
+
+    def _own(self, units: Iterable[int]) -> set[str]:
+        return {name for number in units for name in self.units[number].own if name in self.derived}
 
 
 def _cost(parts: tuple[Part, ...]) -> _Cost:
