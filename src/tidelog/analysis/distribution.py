@@ -209,14 +209,12 @@ class _Words:
 
     def copies(self, shapes: Iterable[Shape], key: Key, own: Collection[str]) -> dict[str, str]:
         """The streams that are copied to all buckets, each with the first rule that needs it in all of them."""
-        found: dict[str, str] = {}
+        found: dict[str, Shape] = {}
         for s in shapes:
-            for atom in s.body:
-                name = atom.predicate
-                if name not in own and name not in self.found.choosing.background and key[name] is None:
-                    if not any(s.positions(name, term) for term in rule_terms(s, key)):
-                        found.setdefault(name, self.rule(s))
-        return found
+            for name in {atom.predicate for atom in s.body} - self.found.choosing.background - set(own):
+                if key[name] is None and not any(s.positions(name, term) for term in rule_terms(s, key)):
+                    found.setdefault(name, s)
+        return {name: self.rule(s) for name, s in found.items()}
 
 
 def _listed(names: list[str]) -> str:

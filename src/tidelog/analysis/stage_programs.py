@@ -16,7 +16,6 @@ from tidelog.language.safety import rule_atoms
 from tidelog.language.syntax import (
     Atom,
     Binary,
-    BodyLiteral,
     Bottom,
     Constant,
     Fact,
@@ -70,8 +69,13 @@ def stage_program(program: Program, stage: Stage, mine: Callable[[Value], bool] 
         if fact.predicate == stage.aliases.get(name, name) and belongs(stage, name, fact.args, mine)
     ]
     facts += [Fact(HERE, (value,), Interval.always()) for value in sorted(constants, key=str) if mine(value)]
+    arities = _arities(program)
     if stage_query(stage) == OUT:
-        rules += _out(program, stage)
+        rules += _out(stage, arities)
+    elif stage_query(stage) in arities:
+        # So that the predicate is known where no rule speaks of it and no fact has come.
+        nothing = (_PADDING,) * arities[stage_query(stage)]
+        rules.append(Rule(Atom(stage_query(stage), nothing), (Literal(Bottom()),)))
     return replace(program, rules=tuple(rules), facts=tuple(facts))
 
 
@@ -115,14 +119,16 @@ def given(fact: Fact) -> Fact:
     return Fact(predicate, tuple(args[: int(arity)]), fact.interval)
 
 
-def _out(program: Program, stage: Stage) -> list[Rule]:
+def _arities(program: Program) -> dict[str, int]:
     arities = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
-    arities |= {fact.predicate: len(fact.args) for fact in program.facts}
+    return arities | {fact.predicate: len(fact.args) for fact in program.facts}
+
+
+def _out(stage: Stage, arities: dict[str, int]) -> list[Rule]:
     widest = max((arities[name] for name in stage.gives), default=0)
-    rules = []
+    rules = [Rule(Atom(OUT, (_PADDING,) * (widest + 1)), (Literal(Bottom()),))]
     for name in stage.gives:
         args: tuple[Term, ...] = tuple(Variable(f"X{i}") for i in range(arities[name]))
-        head: tuple[Term, ...] = (Constant(f"{name}/{arities[name]}"), *args, *(_PADDING,) * (widest - len(args)))
+        head = (Constant(f"{name}/{arities[name]}"), *args, *(_PADDING,) * (widest - len(args)))
         rules.append(Rule(Atom(OUT, head), (Literal(Atom(name, args)),)))
-    nothing: tuple[BodyLiteral, ...] = (Literal(Bottom()),)
-    return rules or [Rule(Atom(OUT), nothing)]
+    return rules
