@@ -85,12 +85,12 @@ def split(program: Program, wanted: Iterable[str], background: Collection[str], 
     shapes = [shape(number, program.rules[number]) for number in needed(program.rules, names)]
     derived = frozenset(s.head.predicate for s in shapes if s.head)
     known = _background(program, background, derived, shapes)
-    choosing = Choosing(_arities(program), known)
+    choosing = Choosing(arities_of(program), known)
     units = tuple(choosing.unit(own, rules) for own, rules in _groups(names, shapes, derived, endless))
     return Split(units, _Placing(units, choosing, derived).best(), choosing, derived)
 
 
-def _arities(program: Program) -> dict[str, int]:
+def arities_of(program: Program) -> dict[str, int]:
     """As `Program.predicates`, with those that the translation of temporal Datalog made up."""
     used = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
     return used | {fact.predicate: len(fact.args) for fact in program.facts}

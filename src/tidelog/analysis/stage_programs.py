@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from tidelog.analysis.distribution import Stage
 from tidelog.analysis.locality import Guard, Shape, alias, guard, needs_guard, shape
+from tidelog.analysis.splitting import arities_of
 from tidelog.language.program import Program
-from tidelog.language.safety import rule_atoms
 from tidelog.language.syntax import (
     Atom,
     Binary,
@@ -69,7 +69,7 @@ def stage_program(program: Program, stage: Stage, mine: Callable[[Value], bool] 
         if fact.predicate == stage.aliases.get(name, name) and belongs(stage, name, fact.args, mine)
     ]
     facts += [Fact(HERE, (value,), Interval.always()) for value in sorted(constants, key=str) if mine(value)]
-    arities = _arities(program)
+    arities = arities_of(program)
     if stage_query(stage) == OUT:
         rules += _out(stage, arities)
     elif stage_query(stage) in arities:
@@ -117,11 +117,6 @@ def given(fact: Fact) -> Fact:
     assert isinstance(tag, str)
     predicate, _, arity = tag.rpartition("/")
     return Fact(predicate, tuple(args[: int(arity)]), fact.interval)
-
-
-def _arities(program: Program) -> dict[str, int]:
-    arities = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
-    return arities | {fact.predicate: len(fact.args) for fact in program.facts}
 
 
 def _out(stage: Stage, arities: dict[str, int]) -> list[Rule]:
