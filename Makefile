@@ -6,12 +6,13 @@ BIN    := $(VENV)/bin
 # Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
 PYTEST_FLAGS ?= -n 2
 BENCH_FLAGS  ?=
+PICTURE_FLAGS ?=
 # Millions of facts for `make soak`.
 FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench soak fuzz format clean
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean
 
 test: lint types unit
 
@@ -33,7 +34,10 @@ demo: $(VENV)/.run
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
 
-soak: $(VENV)/.run
+pictures: $(VENV)/.bench
+	$(BIN)/python benchmarks/pictures.py $(PICTURE_FLAGS)
+
+soak: $(VENV)/.bench
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)
 
 fuzz: $(VENV)/.dev
