@@ -14,6 +14,7 @@ from typing import Any
 from tidelog.analysis.components import components, dependencies, head_atom, negative_cycles, strata
 from tidelog.analysis.fragments import FRAGMENTS, syntactic_fragments
 from tidelog.analysis.horizon import CONSTRAINT, LookAhead, look_ahead, retention
+from tidelog.analysis.memory import Memory, Stream, memory
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.errors import Diagnostic
 from tidelog.language.program import Program
@@ -42,6 +43,8 @@ class Report:
     look_ahead: LookAhead
     constraints: tuple[str, ...]
     problems: tuple[Diagnostic, ...]
+    #: How much a stream reasoner holds at most; only for a query.
+    memory: Memory | None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `tidelog check --json` prints; times are text, since they may be fractions."""
@@ -57,6 +60,7 @@ class Report:
             "retention": {predicate: format_time(back) for predicate, back in self.retention.items()},
             "look_ahead": format_time(self.look_ahead.distance),
             "look_ahead_rule": _shown(self.look_ahead.rule) if self.look_ahead.rule else None,
+            "memory": self.memory.to_json() if self.memory else None,
             "constraints": list(self.constraints),
             "problems": [
                 {"code": found.code, "message": found.message, "place": str(found.place) if found.place else None}
@@ -75,6 +79,7 @@ class Report:
             ("strata", [f"{number}: {', '.join(group)}" for number, group in enumerate(self.strata, 1)]),
             ("retention", _columns({name: format_time(back) for name, back in self.retention.items()})),
             ("look-ahead", self._look_ahead_lines()),
+            ("memory", self.memory.lines() if self.memory else []),
             ("constraints", list(self.constraints)),
             ("problems", [line for found in self.problems for line in found.render().splitlines()]),
         ]
@@ -90,8 +95,14 @@ class Report:
         return [f"{distance}, because of {_shown(self.look_ahead.rule)}" if self.look_ahead.rule else distance]
 
 
-def check(program: Program, query: str | None = None, *, timeline: str | None = None) -> Report:
-    """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`."""
+def check(
+    program: Program, query: str | None = None, *, timeline: str | None = None, stream: Stream | None = None
+) -> Report:
+    """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`.
+
+    With a query, the report has the memory bounds of stream reasoning, as numbers where `stream` says what they need.
+    """
+    arity = program.predicates.get(query, 0) if query else 0
     if query is not None:
         require_known([query], known_predicates(program))
         program = replace(program, rules=_needed(program.rules, query))
@@ -113,6 +124,7 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
         look_ahead=_farthest(look_ahead(program, line), query),
         constraints=tuple(_shown(rule) for rule in program.rules if _is_constraint(rule)),
         problems=problems,
+        memory=memory(program, line, stream or Stream(), arity) if query is not None else None,
     )
 
 

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from tidelog.cli.options import rules_argument, timeline_option, write_out
+from tidelog.cli.options import length, length_option, rules_argument, timeline_option, write_out
 
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
@@ -23,32 +23,15 @@ if TYPE_CHECKING:
     from tidelog.streaming.reasoner import Reasoner
 
 
-def _duration(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
-    """A length of time greater than 0."""
-    length = None if value is None else _length(value)
-    if length == 0:
-        raise click.BadParameter("0 is no step")
-    return length
-
-
-def _length(value: str) -> Fraction:
-    from tidelog.language.times import read_number
-
-    length = read_number(value.strip(), units=True)
-    if length is None or length < 0:
-        raise click.BadParameter(f"{value!r} is not a length of time, like 5, 1/2, 500ms, 10min or 2h")
-    return length
-
-
 def _delays(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> dict[str | None, Fraction]:
     """`5s` for all predicates, `Temp=5s` for one; None stands for all others."""
     found: dict[str | None, Fraction] = {}
     for text in value:
-        name, equals, length = text.rpartition("=")
+        name, equals, rest = text.rpartition("=")
         predicate = name.strip() if equals else None
         if predicate in found or predicate == "":
             raise click.BadParameter(f"{text!r}: give one delay for all predicates, and one for each: 5s, Temp=10s")
-        found[predicate] = _length(length)
+        found[predicate] = length(rest)
     return found
 
 
@@ -58,7 +41,7 @@ def _output_times(context: click.Context, option: click.Parameter, value: str | 
     kind, _, step = value.partition(":")
     if kind != "every":
         raise click.BadParameter(f"{value!r} is neither input nor every:S, like every:5 or every:10min")
-    if _length(step) == 0:
+    if length(step) == 0:
         raise click.BadParameter(f"{value!r}: 0 is no distance")
     return value
 
@@ -82,7 +65,7 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @rules_argument
 @click.option("--query", metavar="Q", required=True, help="The predicate whose facts are the answers.")
 @click.option("--input", "source", metavar="FILE", required=True, help="The stream, in order of arrival; - is live.")
-@click.option("--step", metavar="S", callback=_duration, help="Reason in steps of S. Default: at every new time.")
+@click.option("--step", metavar="S", callback=length_option, help="Reason in steps of S. Default: at every new time.")
 @click.option(
     "--at",
     metavar="input|every:S",
