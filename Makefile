@@ -6,7 +6,6 @@ BIN    := $(VENV)/bin
 # Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
 PYTEST_FLAGS ?= -n 2
 BENCH_FLAGS  ?=
-PICTURE_FLAGS ?=
 # Millions of facts for `make soak`.
 FACTS        ?= 300
 FUZZ_SECONDS ?= 300
@@ -35,7 +34,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
 
 pictures: $(VENV)/.bench
-	$(BIN)/python benchmarks/pictures.py $(PICTURE_FLAGS)
+	$(BIN)/python benchmarks/pictures.py
 
 soak: $(VENV)/.bench
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)

@@ -1,13 +1,12 @@
 """Pictures of what streams hold and how long steps take: `make pictures` draws them into build/pictures.
 
 They are those of the literature on stream reasoning with DatalogMTL: facts that come and facts that are held over
-time, step times over time, and how what is held grows with the density of the stream. `--docs` draws those of
-generated data into docs/img, where the docs show them; pictures of real streams are not part of the project.
+time, step times over time, and how what is held grows with the density of the stream. The docs show some of those of
+generated data, copied to docs/img; pictures of real streams are not part of the project.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +20,6 @@ from streaming import ROOT, SCIENTISTS, SHORT_STOP, Query, Run, Series, run
 from tidelog.generate import lubm
 
 BUILD = ROOT / "build" / "pictures"
-DOCS = ROOT / "docs" / "img"
 #: Readable by everybody, and in print.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#7a4fa3")
 SIZES = (250_000, 500_000, 750_000, 1_000_000)
@@ -74,8 +72,8 @@ def draw(path: Path, *panels: Panel) -> None:
             axis.set_xscale("log")
             axis.set_yscale("log")
         else:
+            axis.margins(x=0.02, y=0.1)
             axis.set_ylim(bottom=0)
-            axis.margins(x=0.01)
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.yaxis.set_major_formatter(EngFormatter(sep=""))
         if len(panel.lines) > 1:
@@ -150,21 +148,15 @@ def soak(path: Path, facts: Sequence[float], megabytes: Sequence[float], steps: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--docs", action="store_true", help="only those of generated data, into docs/img")
-    docs = parser.parse_args().docs
-    folder = DOCS if docs else BUILD
     run(Query(SHORT_STOP, "ShortStop", at="input"), streaming.generated_traffic(5, 20), True)  # loads kernels
     generated = {f"{n} vehicles": streaming.generated_traffic(n) for n in (390, 115)}
-    drawn = [universities(folder), density(folder), traffic(folder, "traffic", generated)]
+    drawn = [density(BUILD), traffic(BUILD, "traffic", generated), universities(BUILD)]
     real = {f"S{n}": streaming.REAL.with_name(f"traffic-S{n}.txt") for n in (2, 1)}
-    if not docs and all(path.exists() for path in real.values()):
+    if all(path.exists() for path in real.values()):
         texts = {label: path.read_text(encoding="utf-8") for label, path in real.items()}
-        drawn.append(traffic(folder, "real-traffic", texts))
-    elif not docs:
-        print(
-            "pictures of the real traffic streams are left out: there are no ../shared/data/traffic-S1.txt and -S2.txt"
-        )
+        drawn.append(traffic(BUILD, "real-traffic", texts))
+    else:
+        print("there is no ../shared/data with traffic-S1.txt and traffic-S2.txt: no pictures of the real streams")
     for paths in drawn:
         for path in paths:
             print(path.relative_to(ROOT))
