@@ -130,7 +130,11 @@ def complaint(case: Case, seed: int) -> str | None:
         return None
     found = re.search(r"(from|after) (\S+?)(,| on|$)", said)
     start, closed = (Fraction(found[2]), found[1] == "from") if found else (clock - delay, False)
-    expected = tl.materialise(after, tl.Dataset.from_facts(facts), query=query, between=(start, end), timeline=timeline)
+    data = tl.Dataset.from_facts(facts)
+    try:
+        expected = tl.materialise(after, data, query=query, between=(start, end), timeline=timeline)
+    except tl.Undecided:
+        return None
     window = Interval(start, end, closed)
     same = same_answers(_clipped(list(expected), window), _clipped(answers, window), timeline=timeline)
     return None if same else f"changed after {clock} to\n{after}which says: {said}\n{same}"

@@ -534,6 +534,18 @@ def test_far_apart_facts_take_no_time_between() -> None:
     assert reasoner.push(0, ["P@[0,1)"]) + reasoner.push(10**5) + reasoner.finish() == []
 
 
+@pytest.mark.parametrize("timeline", ["rational", "integer"])
+@pytest.mark.parametrize(
+    "rules", ["D :- B.  Boxplus[1,1] B :- B.", "D :- B.  B :- C.  C :- Diamondminus[0,1] B.  E :- D."]
+)
+def test_a_recursion_that_nobody_looks_at_ends(rules: str, timeline: str) -> None:
+    reasoner = stream(rules, "D", timeline=timeline)
+    answers = reasoner.push(1, ["B"]) + reasoner.push(4, ["B"]) + reasoner.finish(9)
+    data, program = tl.Dataset.parse("B@1\nB@4"), tl.Program.parse(rules)
+    expected = tl.materialise(program, data, query="D", between=(1, 9), timeline=timeline)
+    assert same_answers(answers, expected, timeline=timeline)
+
+
 # The public test tools
 
 

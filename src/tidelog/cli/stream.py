@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
@@ -138,9 +139,12 @@ def stream(
         raise click.UsageError("standard input (-) can be read only once")
     if continues and state is None:
         raise click.UsageError("--continues needs --state FILE, which keeps what is open")
-    if state and not Path(state).absolute().parent.is_dir():
-        raise click.UsageError(f"--state {state}: there is no such folder")
+    inputs = [("RULES", rules), ("--input", source), *(("--background", file) for file in background)]
+    _refuse_shared(inputs, late, stats, state)
+    if state:
+        _refuse_unwritable(state)
     program = Program.load(rules)
+    _refuse_unknown(delay, program)
     options = Options(query, timeline, memory, at, delay)
     with ExitStack() as files:
         session = Session(
@@ -157,6 +161,47 @@ def stream(
         except TidelogError:
             session.flush()  # what was answered comes before what is wrong
             raise
+
+
+def _refuse_unknown(delay: dict[str | None, Fraction], program: Program) -> None:
+    """A delay of a predicate that is misspelt would make facts late that are not."""
+    from tidelog.analysis.queries import known_predicates
+    from tidelog.errors import Diagnostic, TidelogError
+    from tidelog.language.codes import suggest
+
+    known = known_predicates(program)
+    unknown = [name for name in delay if name is not None and name not in known]
+    if unknown:
+        raise TidelogError(
+            Diagnostic(
+                "TL302",
+                f"--delay {name}={delay[name]}: no rule mentions {name}",
+                help=f"did you mean {close}?" if (close := suggest(name, known)) else "name a predicate of the rules",
+            )
+            for name in unknown
+        )
+
+
+def _refuse_shared(read: list[tuple[str, str]], late: str | None, stats: str | None, state: str | None) -> None:
+    """A file that is written to is used for nothing else."""
+    written = [("--late", late), ("--stats", stats), ("--state", state)]
+    seen = {Path(file.partition("=")[2] or file).resolve(): option for option, file in read if file != "-"}
+    for option, file in written:
+        if file:
+            other = seen.setdefault(Path(file).resolve(), option)
+            if other != option:
+                raise click.UsageError(f"{option} {file}: this is the file of {other}, too, and would be overwritten")
+
+
+def _refuse_unwritable(state: str) -> None:
+    """Whether the state can be saved is better known before hours of work than after them."""
+    folder = Path(state).resolve().parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        reason = "there is no such folder" if not folder.is_dir() else f"cannot write there: {problem.strerror}"
+        raise click.UsageError(f"--state {state}: {reason}") from None
 
 
 def _run(session: Session, source: str, state: str | None, continues: bool, stop: Stopping | None) -> int:
@@ -334,6 +379,12 @@ class Session:
             self.printed = frozenset(line.encode() for line in notes.get("printed", []))
             self.stopped_at = Fraction(notes.get("stopped_at", 0))
         self.reasoner = Reasoner.load(data, self.program, query=self.options.query, changed=changed)
+        came = self.reasoner.stats.t
+        if self.until is not None and self.until < came:
+            raise _other(
+                f"--until {self.until} is before the time of {state}, which has come to {came}",
+                "name a later time, or start again with another --state",
+            )
         for note in self.reasoner.notes:
             click.echo(f"{state}: {note}", err=True)
         self.resumed = True

@@ -52,7 +52,8 @@ def _capacity(program: Program, query: str, timeline: str | None, stream: Stream
     except TidelogError as refusal:
         return Bound(reason=refusal.diagnostics[0].message)
     begins = _begins(form)
-    kept = [name for name in form.names if name not in form.transient(query)]
+    passing = set(form.transient(query))
+    kept = [name for name in form.names if name not in passing]
     if bounded:
         counts = _by_origin(form, begins)
         return _bound(_sum(_times(counts[name], form.arities[name]) for name in kept), None, stream)

@@ -202,10 +202,10 @@ def complete_from(old: Old, form: Standing, kept: Kept, query: str) -> int:
             if name in kept.known:
                 continue
             right = max((_right(rule, literal, found) for literal in rule.body), default=NEG_INF)
-            if abs(right) < LIMIT:
-                right += rule.range[1]
             if place in form.bounds.waits:
                 right = max(right, old.seen + 1)  # negation is evaluated from now on only
+            if abs(right) < LIMIT:
+                right += rule.range[1]
             if right > found[name]:
                 # What still grows after so many turns does so for ever, along a recursion.
                 found[name], changed = (POS_INF if turn > len(found) else right), True

@@ -46,13 +46,25 @@ class Standing:
         return frozenset(found)
 
     def transient(self, query: str) -> list[str]:
-        """Predicates that pass through: each fact drives its rules when it comes, and nobody looks it up."""
+        """Predicates that pass through: each fact drives its rules when it comes, and nobody looks it up. On every
+        cycle of a recursion one is kept, or facts that are not new would go round for ever."""
         kept = {query, *(name for name in self.arities if name.startswith(VIOLATION))}
         for rule in self.rules:
             for literal in rule.body:
                 if len(rule.body) > 1 or literal.negated or literal.op not in (Op.HOLDS, Op.DIAMOND):
                     kept.add(literal.predicate)
+        kept |= self._cycles(set(self.recursive) - kept)
         return [name for name in self.arities if name not in kept]
+
+    def _cycles(self, among: set[str]) -> set[str]:
+        """The predicates on cycles within a set, or between two of them."""
+        edges = {(b.predicate, r.predicate) for r in self.rules for b in r.body}
+        while True:
+            edges = {(one, other) for one, other in edges if one in among and other in among}
+            inner = {one for one, _ in edges} & {other for _, other in edges}
+            if inner == among:
+                return among
+            among = inner
 
 
 def standing(program: Program, query: str, grid: Grid, bounded: bool) -> Standing:
