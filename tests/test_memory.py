@@ -200,7 +200,7 @@ KINDS = {
 @pytest.mark.parametrize("memory", ["generic", "bounded"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_no_more_is_held_than_the_bounds_say(kind: Features, memory: str) -> None:
-    @settings(max_examples=40, phases=[Phase.generate])
+    @settings(max_examples=25, phases=[Phase.generate])
     @given(cases(kind), st.integers(0, 999))
     def agree(case: Case, seed: int) -> None:
         if memory == "bounded":

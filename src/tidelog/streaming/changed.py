@@ -110,7 +110,10 @@ def _same(old: Old, new: Program, name: str) -> bool:
 def _other_range(before: Standing, name: str, after: Standing) -> tuple[str, int, int] | None:
     """For `Diamondminus[0,b]`: the new name of the same with another b, and both b."""
     mine = _range_from_now(before, name)
+    exact = {_meaning(before, other) for other in before.names}
     for other in after.names:
+        if _meaning(after, other) in exact:
+            continue
         theirs = _range_from_now(after, other)
         if mine and theirs and mine[0] == theirs[0] and _inputs(before, name) == _inputs(after, other):
             return other, mine[1], theirs[1]
