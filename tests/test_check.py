@@ -203,6 +203,7 @@ def test_json_has_all_the_keys() -> None:
         "retention": {"B": "1/2"},
         "look_ahead": "0",
         "look_ahead_rule": None,
+        "memory": None,
         "constraints": [],
         "distribution": {
             "stages": [
