@@ -203,8 +203,8 @@ def intern_slices(
 
 
 @kernel
-def _merge(into: SymbolTable, other: SymbolTable, ids: npt.NDArray[np.int32]) -> None:
-    for i in range(other.counts[0]):
+def _merge(into: SymbolTable, other: SymbolTable, which: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> None:
+    for i in which:
         start = other.offsets[i]
         ids[i] = intern_bytes(into, other.pool, start + 1, other.offsets[i + 1], other.pool[start])
 
@@ -260,11 +260,13 @@ class Symbols:
         other._table = SymbolTable._make(column.copy() for column in self._table)
         return other
 
-    def merge(self, other: Symbols) -> npt.NDArray[np.int32]:
-        """Intern all constants of another dictionary; the new id of each of its ids."""
+    def merge(self, other: Symbols, which: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int32]:
+        """Intern the constants of another dictionary, all or some; the new id of each of their ids there."""
         ids = np.empty(len(other), np.int32)
-        size = int(other._table.offsets[len(other)])
-        _merge(self.table(len(other), size), other._table, ids)
+        which = np.arange(len(other)) if which is None else which
+        offsets = other._table.offsets
+        size = int((offsets[which + 1] - offsets[which]).sum())
+        _merge(self.table(len(which), size), other._table, which, ids)
         return ids
 
     def intern_texts(self, data: Bytes, offsets: npt.NDArray[np.int64], kind: int) -> npt.NDArray[np.int32]:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tidelog.analysis.flatten import COMPARISONS, FlatLiteral, FlatRule, Op
 from tidelog.engine import machine, tables
-from tidelog.engine.store import Code, Store
+from tidelog.engine.machine import Code
+from tidelog.engine.store import Store
 from tidelog.language.facts import format_value
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
 
@@ -124,9 +125,11 @@ def _start_cost(literal: FlatLiteral, others: list[FlatLiteral], size: Callable[
     return not covered, size(literal.predicate)
 
 
-def _next_cost(literal: FlatLiteral, bound: set[Variable], size: Callable[[str], int]) -> tuple[bool, int, int]:
+def _next_cost(literal: FlatLiteral, bound: set[Variable], size: Callable[[str], int]) -> tuple[bool, int, int, int]:
+    """Best is what is found without an index, then what is known best, then what is small, then what is most recent:
+    on a stream that is what comes last, so that one sees at once where it has not come yet."""
     known = len(_bound_positions(literal, bound))
-    return known < len(literal.args), -known, size(literal.predicate)
+    return known < len(literal.args), -known, size(literal.predicate), literal.range[1]
 
 
 def _bound_positions(literal: FlatLiteral, bound: set[Variable]) -> tuple[int, ...]:

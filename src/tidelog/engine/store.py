@@ -8,12 +8,15 @@ double when they are full; what refers into them are numbers, so nothing else ch
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine import machine, tables
+from tidelog.engine import machine, tables, window
+from tidelog.engine.machine import Code
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Int64s = NDArray[np.int64]
@@ -65,17 +68,6 @@ class Rows:
         return Rows(self.args[:, keep], self.lo[keep], self.hi[keep])
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Plans as the machine reads them: `plans[p]` is where plan p begins in `words`; triggers by predicate."""
-
-    plans: Int64s
-    words: Int64s
-    trigger_start: Int64s
-    trigger_list: Int64s
-    width: int
-
-
 class Tired(Exception):
     """The machine took more records than it was allowed to."""
 
@@ -86,8 +78,9 @@ class Store:
     def __init__(self, arities: list[int], dense: bool, ranks: Int64s) -> None:
         self.dense = dense
         self.ranks = ranks
-        self.preds: tables.Array = np.zeros((len(arities), 5), np.int64)
+        self.preds: tables.Array = np.zeros((len(arities), tables.PRED_SIZE), np.int64)
         self.preds[:, tables.ARITY] = arities
+        self.preds[:, tables.LATEST] = NEG_INF
         self.indexes: list[tuple[int, tuple[int, ...]]] = []
         self.index_list: tables.Array = np.zeros(1, np.int64)
         self.index_table: tables.Array = np.zeros((1, max(arities, default=0) + 1), np.int64)
@@ -99,6 +92,9 @@ class Store:
         self.iv: tables.Array = np.zeros((64, 2), np.int64)
         self.meta: tables.Array = np.zeros(tables.META_SIZE, np.int64)
         self.meta[tables.FREE :] = -1
+        self.meta[tables.NEXT_DUE] = POS_INF
+        self.scratch: tables.Array = np.zeros((7, 16), np.int64)
+        self.pieces: tables.Array = np.zeros((16, 2), np.int64)
         self.horizon = (NEG_INF, POS_INF)
         self.allowance = 1 << 62
         #: Records that lie beyond the horizon, and where they end.
@@ -185,26 +181,13 @@ class Store:
 
     def work(self, code: Code, queue: Int64s, end: int) -> None:
         """Works a queue off, with all that follows from it."""
-        horizon = np.array([*self.horizon, self.dense, code.width], np.int64)
         position, following, following_end = 0, np.empty(4096, np.int64), 0
         while True:
             status, queue, position, end, following, following_end, self.later, self.later_end = machine.run(
-                code.plans,
-                code.words,
-                code.trigger_start,
-                code.trigger_list,
-                self.preds,
-                self.index_list,
-                self.index_table,
-                self.atoms,
-                self.args,
-                self.table,
-                self.entries,
-                self.keys,
-                self.iv,
-                self.meta,
-                self.ranks,
-                horizon,
+                code,
+                self.tables(code),
+                *self.horizon,
+                self.dense,
                 queue,
                 position,
                 end,
@@ -221,7 +204,7 @@ class Store:
             if status == machine.EVALUATED:
                 self._work_by_batches(code, following, following_end)
                 return
-            self._grow()
+            self.grow()
 
     def _work_by_batches(self, code: Code, queue: Int64s, end: int) -> None:
         """Works a long queue off, each batch of it with all that follows, since what is near then stays near."""
@@ -240,9 +223,89 @@ class Store:
         tables.unpack(pred, self.atoms, n_atoms, self.args, self.iv, args, lo, hi)
         return Rows(args, lo, hi)
 
-    def _grow(self) -> None:
+    def tables(self, code: Code) -> tables.Tables:
+        """The arrays as they are now, with room for what the machine notes while it runs some plans."""
+        if code.width >= self.scratch.shape[1]:
+            self.scratch = np.zeros((7, code.width + 1), np.int64)
+        return tables.Tables(
+            self.preds,
+            self.index_list,
+            self.index_table,
+            self.atoms,
+            self.args,
+            self.table,
+            self.entries,
+            self.keys,
+            self.iv,
+            self.meta,
+            self.ranks,
+            self.scratch,
+            self.pieces,
+        )
+
+    def copy(self) -> Store:
+        """The same facts, free to change."""
+        other = copy(self)
+        for name in ("preds", "atoms", "args", "table", "entries", "keys", "iv", "meta", "later"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def compact(self) -> None:
+        """Leaves atoms behind that hold nowhere, and gives their room back."""
+        meta = self.meta
+        atoms, args, intervals = window.measure(self.atoms, self.iv, meta, self.preds)
+        new_atoms = np.zeros((atoms + 64, self.atoms.shape[1]), np.int32)
+        new_args = np.zeros(args + 256, np.int32)
+        new_iv = np.zeros((intervals + 64, 2), np.int64)
+        window.move(self.atoms, self.args, self.iv, meta, self.preds, new_atoms, new_args, new_iv)
+        self.atoms, self.args, self.iv = new_atoms, new_args, new_iv
+        meta[tables.N_ATOMS], meta[tables.N_ARGS], meta[tables.N_IV] = atoms, args, intervals
+        meta[tables.FREE :] = -1
+        self.preds[:, tables.SIZE] = np.bincount(new_atoms[:atoms, tables.PRED], minlength=len(self.preds))
+        self._rehash()
+
+    def constants(self, count: int) -> NDArray[np.bool_]:
+        """Which of so many constants there are in facts, and in records that wait."""
+        used = np.zeros(count, np.bool_)
+        used[self.args[: self.meta[tables.N_ARGS]]] = True
+        for at, arity in self._waiting():
+            used[self.later[at : at + arity]] = True
+        return used
+
+    def renumber(self, ids: Int32s) -> None:
+        """Gives constants other numbers."""
+        n_args = self.meta[tables.N_ARGS]
+        self.args[:n_args] = ids[self.args[:n_args]]
+        for at, arity in self._waiting():
+            self.later[at : at + arity] = ids[self.later[at : at + arity]]
+        self._rehash()
+
+    def _waiting(self) -> Iterator[tuple[int, int]]:
+        """Where the arguments of records that wait begin, and how many there are."""
+        at = 0
+        while at < self.later_end:
+            arity = int(self.preds[self.later[at], tables.ARITY])
+            yield at + 3, arity
+            at += 3 + arity
+
+    def _rehash(self) -> None:
+        """Fills the hash tables anew."""
+        meta = self.meta
+        n_atoms = int(meta[tables.N_ATOMS])
+        self.table = np.full(1 << ((n_atoms + 64) * 4 // 3).bit_length(), -1, np.int32)
+        tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        meta[[tables.N_ENTRIES, tables.N_KEYS]] = 0
+        need = sum(self.size(pred) for pred, _ in self.indexes) + 64
+        self.entries = np.zeros((need, 2), np.int32)
+        self.keys = np.full((1 << (2 * need - 1).bit_length(), 2), -1, np.int32)
+        for number, (pred, _) in enumerate(self.indexes):
+            tables.index_all(pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, meta)
+
+    def grow(self) -> None:
         """Makes room for half as much again, and for twice the largest block of intervals that there can be."""
         meta = self.meta
+        longest = int(self.atoms[: meta[tables.N_ATOMS], tables.LENGTH].max(initial=0))
+        self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
         self._room(
             atoms=int(meta[tables.N_ATOMS]) // 2 + 64,
             args=int(meta[tables.N_ARGS]) // 2 + 256,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidelog.engine.store import Rows
+import numpy as np
+
+from tidelog.engine.store import Int32s, Int64s, Rows
 from tidelog.language.syntax import Fact
-from tidelog.timeline.grid import Grid
-from tidelog.timeline.interval import Time
+from tidelog.timeline.grid import NEG_INF, Grid
+from tidelog.timeline.interval import INF, Time
 
 if TYPE_CHECKING:
     from tidelog.data.symbols import Symbols
@@ -23,18 +25,44 @@ class Group(NamedTuple):
     grid: Grid
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answers of many steps: `arity` arguments for each, one after the other."""
+
+    predicate: str
+    arity: int
+    args: Int32s
+    lo: Int64s
+    hi: Int64s
+    grid: Grid
+    symbols: Symbols
+
+    def groups(self, first: int, last: int) -> list[Group]:
+        """Some of the answers in groups that end together, in time order."""
+        columns = self.args[first * self.arity : last * self.arity].reshape(last - first, self.arity).T
+        rows = Rows(columns, self.lo[first:last], self.hi[first:last])
+        ends = np.unique(rows.hi)
+        if len(ends) == 1:
+            return [Group(self.predicate, rows, self.grid)]
+        return [Group(self.predicate, rows.where(rows.hi == end), self.grid) for end in ends]
+
+
 class Answers:
     """Facts in groups that come one after the other in time."""
 
-    def __init__(self, groups: list[Group], symbols: Symbols) -> None:
-        self._groups = groups
+    __slots__ = ("_count", "_first", "_found", "_symbols")
+
+    def __init__(self, count: int, found: Found | Sequence[Group], first: int, symbols: Symbols) -> None:
+        self._count = count
+        self._found = found
+        self._first = first
         self._symbols = symbols
 
     def __len__(self) -> int:
-        return sum(len(group.rows) for group in self._groups)
+        return self._count
 
     def __iter__(self) -> Iterator[Fact]:
-        for name, rows, grid in self._groups:
+        for name, rows, grid in self._groups():
             ranks = self._symbols.ranks()
             keys = [[int(ranks[a]) for a in args] for args in rows.args.T]
             for i in sorted(range(len(rows)), key=keys.__getitem__):
@@ -47,22 +75,53 @@ class Answers:
 
         return b"".join(
             render_rows(self._symbols, name, rows.args, rows.lo, rows.hi, grid.denominator, grid.timeline, iso, fmt)
-            for name, rows, grid in self._groups
+            for name, rows, grid in self._groups()
             if len(rows)
         )
 
+    def _groups(self) -> Sequence[Group]:
+        if isinstance(self._found, Found):
+            return self._found.groups(self._first, self._first + self._count) if self._count else []
+        return self._found
 
-@dataclass(frozen=True, slots=True)
+
 class Step:
     """One step of a reasoner: the clock, what came in, what is held after it, what it gave.
 
     `window_facts` are intervals that will be forgotten some day, `history_atoms` those that hold for ever from now on.
     """
 
-    t: Time
-    facts_in: int
-    window_facts: int
-    history_atoms: int
-    answers: Answers
-    late: Answers
-    seconds: float
+    __slots__ = ("_answers", "_clock", "_grid", "_late", "facts_in", "history_atoms", "seconds", "window_facts")
+
+    def __init__(
+        self,
+        clock: int,
+        grid: Grid,
+        facts_in: int,
+        window_facts: int,
+        history_atoms: int,
+        nanoseconds: int,
+        answers: tuple[Found, int, int],
+        late: Answers,
+    ) -> None:
+        self._clock = clock
+        self._grid = grid
+        self.facts_in = facts_in
+        self.window_facts = window_facts
+        self.history_atoms = history_atoms
+        self.seconds = nanoseconds / 1e9
+        self._answers = answers
+        self._late = late
+
+    @property
+    def t(self) -> Time:
+        return -INF if self._clock == NEG_INF else self._grid.time(self._clock)
+
+    @property
+    def answers(self) -> Answers:
+        found, first, last = self._answers
+        return Answers(last - first, found, first, found.symbols)
+
+    @property
+    def late(self) -> Answers:
+        return self._late

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from tidelog.analysis.components import dependencies, head_atom
+from tidelog.data.symbols import Symbols
+from tidelog.engine.steps import REPORTED
 from tidelog.engine.store import Rows
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.printer import format_rule
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 Meta = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-#: The positions of a reasoner: where its clock, its input, its rules and its answers stand.
-POSITIONS = ("_now", "_last", "_closed", "_frontier", "_evaluated", "_reported")
 
 
 def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
@@ -49,7 +49,7 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "at": None if output is None else output.state(),
         "clock": format_time(reasoner.stats.t),
         "denominator": form.grid.denominator,
-        "positions": [getattr(reasoner, position) for position in POSITIONS],
+        "positions": reasoner._at[: REPORTED + 1].tolist(),
         "dates": reasoner.dates,
         "late": reasoner.late,
         "taken": reasoner.taken,
@@ -64,15 +64,16 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
 
 def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> tuple[str, ...]:
     """Gives a new reasoner the state of an old one; returns notes on what could not be kept."""
+    symbols = Symbols()
     for text in meta["symbols"]:
-        reasoner._symbols.intern(_read(text))
+        symbols.intern(_read(text))
+    ids = reasoner._symbols.merge(symbols)
     reasoner._grid = Grid(reasoner._dense, meta["denominator"])
-    for position, at in zip(POSITIONS, meta["positions"], strict=True):
-        setattr(reasoner, position, at)
+    reasoner._at[: REPORTED + 1] = meta["positions"]
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
     reasoner._make()
     held = {
-        name: Rows(arrays[f"{i}.args"], arrays[f"{i}.lo"], arrays[f"{i}.hi"])
+        name: Rows(ids[arrays[f"{i}.args"]], arrays[f"{i}.lo"], arrays[f"{i}.hi"])
         for i, (name, _, _) in enumerate(meta["predicates"])
     }
     if not changed:
