@@ -49,9 +49,10 @@ from tidelog.timeline import grid
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.kernels import allocating_kernel, inlined
 
-# Kinds of levels in a plan, and the words of a level; keys, bindings, checks and comparisons follow.
+# Kinds of levels in a plan, and the words of a level (SAME: an earlier level that is about the same atom, or -1); keys,
+# bindings, checks and comparisons follow.
 LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND = range(4)
-KIND, PREDICATE, OP, R_LO, R_HI, INDEX, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(11)
+KIND, PREDICATE, OP, R_LO, R_HI, INDEX, SAME, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(12)
 
 # The words of a plan; the sources of the head's arguments and the offsets of the levels follow.
 N_LEVELS, HEAD, H_LO, H_HI, CUT, N_HEAD, PLAN_SIZE = range(7)
@@ -69,13 +70,14 @@ MUCH = 1 << 14
 
 
 class Code(NamedTuple):
-    """Plans: `plans[p]` is where plan p begins in `words`; triggers by predicate; `width` is how many registers, levels
-    and arguments there are at most."""
+    """Plans: `plans[p]` is where plan p begins in `words`; triggers by predicate, and with how many levels each begins
+    as the one before it does; `width` is how many registers, levels and arguments there are at most."""
 
     plans: Array
     words: Array
     trigger_start: Array
     trigger_list: Array
+    shared: Array
     width: int
 
 
@@ -186,7 +188,8 @@ def run(
     A record whose predicate is `-1 - p` asks for plan p to be evaluated as a whole, at the times of the record. What a
     deferring plan derives beyond the horizon goes into the queue `later`.
     """
-    plans, words, trigger_start, trigger_list = code.plans, code.words, code.trigger_start, code.trigger_list
+    plans, words, shared = code.plans, code.words, code.shared
+    trigger_start, trigger_list = code.trigger_start, code.trigger_list
     preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
     atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
     iv, meta, ranks, pieces = tables.iv, tables.meta, tables.ranks, tables.pieces
@@ -257,8 +260,12 @@ def run(
         meta[TAKEN] += 1
 
         for piece in range(n_pieces):
+            # How many levels of the plan before could be satisfied: where fewer than are the same here, all is said.
+            reached: Number = 0
             for trigger in range(n_triggers):
                 if pred >= 0:
+                    if reached < shared[first_trigger + trigger]:
+                        continue
                     plan = plans[trigger_list[first_trigger + trigger]]
                 else:
                     plan = plans[-1 - pred]
@@ -266,7 +273,7 @@ def run(
                 n_head = words[plan + N_HEAD]
                 offsets = plan + PLAN_SIZE + n_head
                 new_lo, new_hi = pieces[piece, 0], pieces[piece, 1]
-                floor = 0
+                floor, reached = 0, 0
                 lows[0], highs[0] = new_lo, new_hi
                 if pred >= 0:
                     at = words[offsets]
@@ -281,6 +288,7 @@ def run(
                         lows[1], highs[1] = _value(op, new_lo, new_hi, r_lo, r_hi, dense)
                     if lows[1] > highs[1]:
                         continue
+                    reached = 1
                     if n_levels > 1:
                         # Most new facts of a stream wait for others that come later: not even looked up here.
                         second = words[offsets + 1]
@@ -295,11 +303,14 @@ def run(
                         ):
                             continue
                     if not _bound(words, at, atom, atoms, args, registers, ranks):
+                        reached = 0
                         continue
                     floor = 1
+                    at_atom[0] = atom
 
                 level, entering = floor, True
                 while level >= floor:
+                    reached = max(reached, level)
                     if level == n_levels:
                         lo = add_left(lows[level], words[plan + H_LO], dense)
                         hi = add_right(highs[level], words[plan + H_HI], dense)
@@ -340,14 +351,19 @@ def run(
                     now_lo, now_hi = lows[level], highs[level]
                     if entering:
                         n_key = words[at + N_KEY]
-                        for i in range(n_key):
-                            values[i] = _source(words[at + LEVEL_SIZE + i], registers)
                         index = words[at + INDEX]
-                        if index < 0:
+                        if words[at + SAME] >= 0:
+                            at_atom[level] = at_atom[words[at + SAME]]
+                            at_entry[level] = -1
+                        elif index < 0:
+                            for i in range(n_key):
+                                values[i] = _source(words[at + LEVEL_SIZE + i], registers)
                             slot = find_atom(words[at + PREDICATE], values, 0, n_key, atoms, args, table)
                             at_atom[level] = table[slot]
                             at_entry[level] = -1
                         else:
+                            for i in range(n_key):
+                                values[i] = _source(words[at + LEVEL_SIZE + i], registers)
                             slot = find_key(index, values, n_key, index_table[index, 1:], atoms, args, entries, keys)
                             entry = keys[slot, 1]
                             at_entry[level] = entries[entry, 1] if entry >= 0 else -1

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from tidelog.engine import machine
-from tidelog.engine.machine import Code
+from tidelog.engine.machine import EVALUATED as MUCH_EVALUATED
+from tidelog.engine.machine import GROW, Code, run
 from tidelog.engine.tables import ENDLESS, HELD, NEWS, NEXT_DUE, SIZE, Array, Number, Tables
 from tidelog.engine.window import (
     Found,
@@ -214,7 +214,7 @@ def take(
 
         if at[PHASE] == WORK:
             if at[END] or at[FOLLOWING_END]:
-                status, queue, at[POSITION], at[END], following, at[FOLLOWING_END], later, at[LATER_END] = machine.run(
+                status, queue, at[POSITION], at[END], following, at[FOLLOWING_END], later, at[LATER_END] = run(
                     code,
                     tables,
                     NEG_INF,
@@ -229,7 +229,7 @@ def take(
                     at[LATER_END],
                     POS_INF,
                 )
-                if status == machine.GROW:
+                if status == GROW:
                     return STORE_FULL, step, queue, following, later
             at[PHASE] = ANSWER
             if n_groups and frontier > at[EVALUATED]:
@@ -252,7 +252,7 @@ def take(
                         queue[end + 2] = frontier - wait
                         end += 3
                     at[POSITION], at[END], at[FOLLOWING_END], at[FRESH] = 0, end, 0, 0
-                status, queue, at[POSITION], at[END], following, at[FOLLOWING_END], later, at[LATER_END] = machine.run(
+                status, queue, at[POSITION], at[END], following, at[FOLLOWING_END], later, at[LATER_END] = run(
                     code,
                     tables,
                     NEG_INF,
@@ -267,9 +267,9 @@ def take(
                     at[LATER_END],
                     POS_INF,
                 )
-                if status == machine.GROW:
+                if status == GROW:
                     return STORE_FULL, step, queue, following, later
-                if status == machine.EVALUATED:
+                if status == MUCH_EVALUATED:
                     queue, following = following, queue
                     at[POSITION], at[END], at[FOLLOWING_END] = 0, at[FOLLOWING_END], 0
                     continue

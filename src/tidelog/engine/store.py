@@ -349,7 +349,7 @@ def _crowded(rows: Rows) -> bool:
 
 def _nothing(n_preds: int) -> Code:
     zeros = np.zeros(n_preds + 1, np.int64)
-    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), 64)
+    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), np.zeros(1, np.int64), 64)
 
 
 def coalesced(rows: Rows) -> Rows:
