@@ -88,9 +88,11 @@ class Task(NamedTuple):
 
 
 class Todo(NamedTuple):
-    """Steps to take: of each the clock, whether its time is over, and where its records and times of its own end."""
+    """Steps to take: of each the clock, the last time in it, whether its time is over, and where its records and the
+    times of its own end."""
 
     clocks: Array
+    lasts: Array
     over: Array
     records: Array
     record_ends: Array
@@ -189,6 +191,7 @@ def take(
             for i in range(first, todo.time_ends[step]):
                 push_time(heap, at[N_TIMES], todo.times[i])
                 at[N_TIMES] += 1
+            at[LAST] = max(at[LAST], todo.lasts[step])
             now = todo.clocks[step]
             if now >= at[NOW]:
                 at[NOW] = now

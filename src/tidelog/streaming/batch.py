@@ -46,8 +46,7 @@ class Reading(NamedTuple):
 class Batch:
     """Facts as steps, `counts` of them in each, and `before` that hold before time begins, up to `first_record`.
 
-    `late` are the facts that came too late, by step; they do not count. `last` is the last time of all others, and
-    `seen` the last at which any began.
+    `late` are the facts that came too late, by step; they do not count. `seen` is the last time at which any began.
     """
 
     todo: Todo
@@ -56,7 +55,6 @@ class Batch:
     first_record: int
     late: Mapping[int, list[Group]]
     symbols: Symbols
-    last: int
     seen: int
 
 
@@ -169,6 +167,7 @@ def _laid_out(
     words = int((facts.sizes * (3 + facts.arities))[facts.numbers >= 0].sum())
     todo = Todo(
         np.empty(count, np.int64),
+        np.full(count, NEG_INF, np.int64),
         np.zeros(count, np.bool_),
         np.empty(words, np.int64),
         np.empty(count, np.int64),
@@ -176,7 +175,7 @@ def _laid_out(
         np.zeros(count, np.int64),
     )
     counts, late = np.zeros(count, np.int64), np.empty((count, 2), np.int64)
-    steps, first_record, before, n_late, last, seen = _lay_out(
+    steps, first_record, before, n_late, seen = _lay_out(
         facts,
         order,
         grid.dense,
@@ -196,6 +195,7 @@ def _laid_out(
     return Batch(
         todo._replace(
             clocks=todo.clocks[:steps],
+            lasts=todo.lasts[:steps],
             over=todo.over[:steps],
             record_ends=todo.record_ends[:steps],
             time_ends=todo.time_ends[:steps],
@@ -205,7 +205,6 @@ def _laid_out(
         first_record,
         late_facts,
         data.symbols,
-        last,
         seen,
     )
 
@@ -275,16 +274,15 @@ def _lay_out(
     todo: Todo,
     counts: Array,
     late: Array,
-) -> tuple[Number, Number, Number, Number, Number, Number]:
+) -> tuple[Number, Number, Number, Number, Number]:
     """Writes the steps of facts that come in some order; `now`, `closed` and `seen` are those of a `Clock`.
 
     What begins after `until` is left out, though facts behind it may be late because of it. Returns the number of
     steps, where the records of the first one begin, how many facts come before it, the number of facts that are late,
-    the last time and what was seen.
+    and what was seen.
     """
     tick = 2 if dense else 1
     step, at, before, first_record, n_late, n_times = -1, 0, 0, 0, 0, 0
-    last = NEG_INF
     clock, turn = now, 0
     seen = max(seen, now)
     for place in range(len(order)):
@@ -318,7 +316,7 @@ def _lay_out(
             counts[step] += weight
             end = begin if stop == POS_INF else stop
             if end > NEG_INF:
-                last = max(last, end * tick)
+                todo.lasts[step] = max(todo.lasts[step], end * tick)
             if own_times:
                 fresh = n_times == 0 or (step > 0 and todo.time_ends[step - 1] == n_times)
                 if begin > NEG_INF and (fresh or todo.times[n_times - 1] != begin):
@@ -341,4 +339,4 @@ def _lay_out(
             todo.record_ends[step], todo.time_ends[step] = at, n_times
     if step < 0:
         first_record = at
-    return step + 1, first_record, before, n_late, last, seen
+    return step + 1, first_record, before, n_late, seen

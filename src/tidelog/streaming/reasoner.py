@@ -196,6 +196,8 @@ class Reasoner:
         A step is a new time, or all times in the same multiple of `step`; what begins after `until` is left out.
         """
         self._settle()
+        if until is not None:
+            self._fit(_time(until))
         if self.program.temporal:
             data = data.timed(self.program.temporal.temporal)
         self.dates |= data.dates
@@ -204,7 +206,6 @@ class Reasoner:
         length = 0 if step is None else max(1, int(step * scale))
         last = POS_INF if until is None else self._position(_time(until))
         batch = self._batch(data, self._clock(), length, last)
-        self._seen = batch.seen
         self._take(batch)
         done = 0
         ahead = True
@@ -229,12 +230,15 @@ class Reasoner:
                     self._settle()
             if violated and done == stop:
                 raise violated
+        self._seen = batch.seen
         self._tidy()
 
     def end(self, until: AnyTime | None = None) -> Step:
         """The end of the stream as a step: time stops at the last time that came, or at `until`."""
         self._settle()
         at = self._at
+        if until is not None:
+            self._fit(_time(until))
         stop = int(max(at[NOW], at[LAST])) if until is None else self._position(_time(until))
         if stop in (NEG_INF, POS_INF):
             return self.stats
@@ -450,7 +454,7 @@ class Reasoner:
             self.stats = self._idle(0)
             return self.stats
         found, taken, _, violated = self._run(todo, 0, 1)
-        batch = batch or Batch(todo, np.zeros(1, np.int64), 0, 0, {}, self._symbols, NEG_INF, seen)
+        batch = batch or Batch(todo, np.zeros(1, np.int64), 0, 0, {}, self._symbols, seen)
         (step,) = self._shown(batch, found, taken, 0, 1)
         self._tidy()
         if violated:
@@ -557,7 +561,6 @@ class Reasoner:
 
     def _shown(self, batch: Batch, found: Found, taken: Taken, first: int, stop: int) -> Iterator[Step]:
         """Steps that were taken, one after the other, each noted as it is shown."""
-        self._at[LAST] = max(self._at[LAST], batch.last)
         clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
         columns = (column[first:stop].tolist() for column in (taken.finite, taken.endless, taken.nanoseconds))
         begin = 0
@@ -628,7 +631,7 @@ _NOTHING = np.empty(0, np.int64)
 def _quiet(now: int, over: bool) -> Todo:
     """A step in which nothing comes."""
     one, zero = np.array([now], np.int64), np.zeros(1, np.int64)
-    return Todo(one, np.array([over]), _NOTHING, zero, _NOTHING, zero)
+    return Todo(one, np.full(1, NEG_INF), np.array([over]), _NOTHING, zero, _NOTHING, zero)
 
 
 def _larger(found: window.Found, count: int, arity: int) -> window.Found:
