@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import csv
+import fcntl
+import gzip
+import io
 import random
 from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import tidelog as tl
+from shell import Shell
+from tidelog.data import files, tables
 from tidelog.language.facts import format_fact
+from tidelog.streaming import reading
+from tidelog.streaming.state import write_atomically
+
+pytestmark = pytest.mark.usefixtures("kernels")
 
 
 def shown(answers: Iterable[tl.Fact]) -> list[str]:
@@ -126,12 +139,10 @@ def test_answers_of_a_step_come_before_its_violation() -> None:
 
 def test_steps_before_a_violation_are_shown_in_bulk() -> None:
     reasoner = stream(NEVER_BOTH, "Q")
-    found: list[str] = []
-    data = tl.Dataset.parse("P(a)@1\nP(b)@2\nR(b)@2\nP(c)@3", ordered=True)
+    steps = reasoner.feed(tl.Dataset.parse("P(a)@1\nP(b)@2\nR(b)@2\nP(c)@3", ordered=True))
+    assert [shown(next(steps).answers), shown(next(steps).answers)] == [[], ["Q(a)@1"]]
     with pytest.raises(tl.Inconsistent):
-        for step in reasoner.feed(data):
-            found += shown(step.answers)
-    assert found == ["Q(a)@1"]
+        next(steps)
     assert shown(tl.Reasoner.load(reasoner.save()).finish()) == ["Q(b)@2"]
 
 
@@ -198,3 +209,73 @@ def run(query: str, at: Any, delay: Any, parts: list[list[str]], choose: random.
             reasoner = tl.Reasoner.load(reasoner.save())
     # Parts cut a time point in two; the steps differ, but what is answered does not.
     return found + shown(reasoner.finish())
+
+
+# Tables
+
+
+@pytest.mark.parametrize("name", ["P.csv", "P.csv.gz", "P.parquet"])
+def test_a_table_is_read_in_pieces_and_gives_what_it_gives_as_a_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    rows = [(f'v{n % 7}, "so\nto speak"', n) for n in range(1_000)]
+    if name.endswith("parquet"):
+        table = pa.table({"who": [who for who, _ in rows], "time": [time for _, time in rows]})
+        parquet.write_table(table, path)
+    else:
+        text = io.StringIO()
+        csv.writer(text).writerows([("who", "time"), *rows])
+        data = text.getvalue().encode()
+        path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    monkeypatch.setattr(files, "PIECE", 500)
+    monkeypatch.setattr(tables, "PIECE", 100)
+    pieces = [piece.data for piece in reading.pieces(str(path))]
+    assert len(pieces) >= 10
+    assert [fact for data in pieces for fact in data] == list(tl.Dataset.load(path))
+    assert [str(fact.args[0]) for fact in pieces[0]][:2] == ['v0, "so\nto speak"', 'v1, "so\nto speak"']
+
+
+def test_a_bad_row_of_a_table_is_counted_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "P.csv"
+    path.write_text("who,time\n" + "".join(f"a,{n}\n" for n in range(300)) + "b,never\n")
+    monkeypatch.setattr(files, "PIECE", 200)
+    with pytest.raises(tl.TidelogError, match=r"row 301, column `time`"):
+        list(reading.pieces(str(path)))
+
+
+# Files
+
+
+def test_what_a_kill_left_of_a_save_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "it.state"
+    (tmp_path / ".it.state.x1y2.part").write_bytes(b"half")
+    (tmp_path / ".other.state.x1y2.part").write_bytes(b"half")
+    with (tmp_path / ".it.state.busy.part").open("wb") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        write_atomically(path, b"whole")
+        assert path.read_bytes() == b"whole"
+        assert sorted(p.name for p in tmp_path.iterdir()) == [
+            ".it.state.busy.part",
+            ".other.state.x1y2.part",
+            "it.state",
+        ]
+
+
+def test_a_violation_is_said_after_the_answers_and_the_state_is_saved(sh: Shell) -> None:
+    rules = sh.write("rules.dmtl", NEVER_BOTH)
+    data = sh.write("p.facts", "P(a)@1\nP(b)@2\nR(b)@2\nP(c)@3\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", data, "--state", "s")
+    assert (ran.code, ran.out) == (sh("materialise", rules, "--data", data).code, "Q(a)@1\n")
+    assert "that of the step at 2" in ran.err
+    rest = sh.write("rest.facts", "P(c)@3\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", rest, "--state", "s")
+    assert (ran.code, ran.out) == (0, "Q(b)@2\nQ(c)@3\n")
+
+
+def test_until_and_a_delay_of_its_own(sh: Shell) -> None:
+    rules = sh.write("rules.dmtl", "Q(X) :- A(X).\nQ(X) :- B(X).")
+    data = sh.write("d.facts", "A(a)@9\nA(b)@12\nA(c)@10\nB(d)@10\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", data, "--until", "10", "--delay", "B=5s")
+    assert ran.out == "Q(a)@9\nQ(d)@10\n"
+    assert "1 fact came too late" in ran.err

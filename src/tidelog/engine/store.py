@@ -8,7 +8,6 @@ double when they are full; what refers into them are numbers, so nothing else ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 
@@ -268,25 +267,15 @@ class Store:
         """Which of so many constants there are in facts, and in records that wait."""
         used = np.zeros(count, np.bool_)
         used[self.args[: self.meta[tables.N_ARGS]]] = True
-        for at, arity in self._waiting():
-            used[self.later[at : at + arity]] = True
+        window.mark_waiting(self.later, self.later_end, self.preds, used)
         return used
 
     def renumber(self, ids: Int32s) -> None:
         """Gives constants other numbers."""
         n_args = self.meta[tables.N_ARGS]
         self.args[:n_args] = ids[self.args[:n_args]]
-        for at, arity in self._waiting():
-            self.later[at : at + arity] = ids[self.later[at : at + arity]]
+        window.renumber_waiting(self.later, self.later_end, self.preds, ids)
         self._rehash()
-
-    def _waiting(self) -> Iterator[tuple[int, int]]:
-        """Where the arguments of records that wait begin, and how many there are."""
-        at = 0
-        while at < self.later_end:
-            arity = int(self.preds[self.later[at], tables.ARITY])
-            yield at + 3, arity
-            at += 3 + arity
 
     def _rehash(self) -> None:
         """Fills the hash tables anew."""

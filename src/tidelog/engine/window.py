@@ -170,6 +170,28 @@ def due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -> tup
 
 
 @kernel
+def mark_waiting(later: Array, end: int, preds: Array, used: Array) -> None:
+    """Marks the constants of deferred records."""
+    at = 0
+    while at < end:
+        arity = preds[later[at], ARITY]
+        for i in range(at + 3, at + 3 + arity):
+            used[later[i]] = True
+        at += 3 + arity
+
+
+@kernel
+def renumber_waiting(later: Array, end: int, preds: Array, ids: Array) -> None:
+    """Gives the constants of deferred records other numbers."""
+    at = 0
+    while at < end:
+        arity = preds[later[at], ARITY]
+        for i in range(at + 3, at + 3 + arity):
+            later[i] = ids[later[i]]
+        at += 3 + arity
+
+
+@kernel
 def clear(pred: int, atoms: Array, iv: Array, meta: Array) -> None:
     """Drops all intervals of a predicate."""
     for atom in range(meta[N_ATOMS]):
