@@ -210,6 +210,15 @@ def _merge(into: SymbolTable, other: SymbolTable, which: npt.NDArray[np.int64], 
 
 
 @kernel
+def _write_words(table: SymbolTable) -> None:
+    for id in range(table.counts[0]):
+        start, end = table.offsets[id] + 1, table.offsets[id + 1]
+        h, last = groups_of(table.pool, start, end)
+        table.words[2 * id] = h
+        table.words[2 * id + 1] = second_word(h, last, end - start, table.pool[start - 1])
+
+
+@kernel
 def _fill_slots(table: SymbolTable) -> None:
     mask = len(table.slots) - 1
     for id in range(table.counts[0]):
@@ -268,6 +277,26 @@ class Symbols:
         size = int((offsets[which + 1] - offsets[which]).sum())
         _merge(self.table(len(which), size), other._table, which, ids)
         return ids
+
+    def texts(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
+        """The kinds and texts of all constants, one after the other, and where each begins (and the last one ends)."""
+        count = len(self)
+        return self._table.pool[: self._table.offsets[count]], self._table.offsets[: count + 1]
+
+    def merge_texts(self, pool: Bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32] | None:
+        """Intern the constants that `texts` gave; the new id of each, or None where it is the old one."""
+        other = Symbols()
+        count = len(offsets) - 1
+        words = np.empty(2 * count + 2, np.int64)
+        slots = np.zeros(1 << (2 * count + 2).bit_length(), np.int32)
+        other._table = SymbolTable(slots, words, offsets, pool, np.array([count]))
+        mine, starts = self.texts()
+        if np.array_equal(offsets[: len(starts)], starts) and np.array_equal(pool[: len(mine)], mine):
+            _write_words(other._table)
+            _fill_slots(other._table)
+            self._table = other._table
+            return None
+        return self.merge(other)
 
     def intern_texts(self, data: Bytes, offsets: npt.NDArray[np.int64], kind: int) -> npt.NDArray[np.int32]:
         """The ids of texts that lie one after the other in `data`; see `intern_slices` for `kind`."""

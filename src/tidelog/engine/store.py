@@ -8,8 +8,10 @@ double when they are full; what refers into them are numbers, so nothing else ch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +69,9 @@ class Rows:
         return Rows(self.args[:, keep], self.lo[keep], self.hi[keep])
 
 
+_ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
+
+
 class Tired(Exception):
     """The machine took more records than it was allowed to."""
 
@@ -83,12 +88,12 @@ class Store:
         self.indexes: list[tuple[int, tuple[int, ...]]] = []
         self.index_list: tables.Array = np.zeros(1, np.int64)
         self.index_table: tables.Array = np.zeros((1, max(arities, default=0) + 1), np.int64)
-        self.atoms: tables.Array = np.zeros((64, 5), np.int32)
+        self.atoms: tables.Array = _ATOMS.copy()
         self.args: tables.Array = np.zeros(256, np.int32)
         self.table: tables.Array = np.full(128, -1, np.int32)
         self.entries: tables.Array = np.zeros((64, 2), np.int32)
         self.keys: tables.Array = np.full((128, 2), -1, np.int32)
-        self.iv: tables.Array = np.zeros((64, 2), np.int64)
+        self.iv: tables.Array = _IV.copy()
         self.meta: tables.Array = np.zeros(tables.META_SIZE, np.int64)
         self.meta[tables.FREE :] = -1
         self.meta[tables.NEXT_DUE] = POS_INF
@@ -262,6 +267,48 @@ class Store:
         meta[tables.FREE :] = -1
         self.preds[:, tables.SIZE] = np.bincount(new_atoms[:atoms, tables.PRED], minlength=len(self.preds))
         self._rehash()
+
+    def held(self) -> dict[str, NDArray[Any]]:
+        """All facts and deferred records, from which `put` makes the same store."""
+        meta = self.meta
+        if meta[tables.N_IV] > 2 * meta[tables.HELD] + 1024:
+            self.compact()
+        return {
+            "atoms": self.atoms[: meta[tables.N_ATOMS]],
+            "args": self.args[: meta[tables.N_ARGS]],
+            "iv": self.iv[: meta[tables.N_IV]],
+            "meta": meta,
+            "latest": self.preds[:, tables.LATEST],
+            "indexes": np.array([[pred, *positions] for pred, positions in self._padded()], np.int64),
+            "table": self.table,
+            "entries": self.entries[: meta[tables.N_ENTRIES]],
+            "keys": self.keys,
+            "later": self.later[: self.later_end],
+        }
+
+    def _padded(self) -> list[tuple[int, list[int]]]:
+        """The indexes, all of one length."""
+        longest = max((len(positions) for _, positions in self.indexes), default=0)
+        return [(pred, [len(p), *p, *([-1] * (longest - len(p)))]) for pred, p in self.indexes]
+
+    def put(self, held: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
+        """Takes over what another store of the same predicates held, with other numbers for its constants, if any."""
+        self.atoms, self.iv = (np.concatenate([held[name], room]) for name, room in (("atoms", _ATOMS), ("iv", _IV)))
+        args = held["args"] if ids is None else ids[held["args"]]
+        self.args = np.concatenate([args, np.zeros(256, np.int32)])
+        self.meta = held["meta"].copy()
+        atoms = held["atoms"]
+        self.preds[:, tables.LATEST] = held["latest"]
+        self.preds[:, tables.SIZE] = np.bincount(atoms[:, tables.PRED], minlength=len(self.preds))
+        self.later, self.later_end = np.append(held["later"], 0), len(held["later"])
+        mine = np.array([[pred, *positions] for pred, positions in self._padded()], np.int64)
+        if ids is not None:
+            window.renumber_waiting(self.later, self.later_end, self.preds, ids)
+        if ids is None and np.array_equal(mine, held["indexes"]):
+            self.table, self.keys = held["table"], held["keys"]
+            self.entries = np.concatenate([held["entries"], np.zeros((64, 2), np.int32)])
+        else:
+            self._rehash()
 
     def constants(self, count: int) -> NDArray[np.bool_]:
         """Which of so many constants there are in facts, and in records that wait."""

@@ -16,8 +16,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, lcm
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.analysis.components import strata
 from tidelog.analysis.flatten import ALWAYS, VIOLATION
@@ -46,7 +48,7 @@ from tidelog.engine.steps import (
     Task,
     Todo,
 )
-from tidelog.engine.store import Int64s, Rows, Store
+from tidelog.engine.store import Int32s, Int64s, Rows, Store
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
@@ -345,6 +347,18 @@ class Reasoner:
         store.later, store.later_end = np.append(later, 0), len(later)
         store.meta[tables.NEXT_DUE] = NEG_INF if len(later) else POS_INF
 
+    def _take_over(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
+        """All that a reasoner with the same rules held, with other numbers for its constants, if any."""
+        store = self._engine.store
+        store.put(arrays, ids)
+        self._names = len(self._symbols)
+        self._at[steps.FORGOTTEN] = store.news
+
+    def _rank(self) -> None:
+        """Ranks all constants, where rules compare them."""
+        if any(rule.comparisons for rule in self._form.rules):
+            self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
+
     def _derive(self, held: Mapping[str, Rows]) -> None:
         """Facts that were held by other rules: all that follows is derived from them."""
         self._begin(Dataset())
@@ -411,8 +425,8 @@ class Reasoner:
         own = self._output is not None and self._output.own
         reading = Reading(self._numbers, self._grid, self._delay_of, step, until, own, fixed)
         batch = arrange(data, reading, clock, self._symbols)
-        if len(self._symbols) > known and any(rule.comparisons for rule in self._form.rules):
-            self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
+        if len(self._symbols) > known:
+            self._rank()
         return batch
 
     def _take(self, batch: Batch) -> None:
@@ -588,8 +602,7 @@ class Reasoner:
         old, self._symbols = self._symbols, Symbols()
         store.renumber(self._symbols.merge(old, np.flatnonzero(used)))
         self._names = len(self._symbols)
-        if any(rule.comparisons for rule in self._form.rules):
-            store.ranks = np.asarray(self._symbols.ranks(), np.int64)
+        self._rank()
 
     def _violation(self) -> Inconsistent | None:
         """The first constraint that is violated. It is said once: that it is violated is held no longer."""

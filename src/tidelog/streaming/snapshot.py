@@ -11,16 +11,17 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.analysis.components import dependencies, head_atom
-from tidelog.data.symbols import Symbols
 from tidelog.engine.steps import REPORTED
-from tidelog.engine.store import Rows
+from tidelog.engine.store import Rows, Store
+from tidelog.engine.tables import LENGTH, PRED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
-from tidelog.language.syntax import Term, Value
+from tidelog.language.syntax import Term
 from tidelog.streaming.standing import Standing, standing
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import format_time
@@ -35,7 +36,9 @@ Arrays = dict[str, NDArray[Any]]
 def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     """Everything that a reasoner is, as JSON and arrays."""
     form, store, output = reasoner._form, reasoner._engine.store, reasoner._output
-    rows = {name: store.rows(i) for i, name in enumerate(form.names)}
+    arrays: Arrays = store.held()
+    arrays["names"], arrays["names.at"] = reasoner._symbols.texts()
+    lengths = np.bincount(arrays["atoms"][:, PRED], arrays["atoms"][:, LENGTH], len(form.names)).astype(np.int64)
     meta: Meta = {
         "program": str(reasoner.program),
         "syntax": "tdl" if reasoner.program.temporal else "dmtl",
@@ -53,34 +56,27 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "dates": reasoner.dates,
         "late": reasoner.late,
         "taken": reasoner.taken,
-        "symbols": [_written(reasoner._symbols.value(i)) for i in range(len(reasoner._symbols))],
-        "predicates": [[name, len(r.args), len(r)] for name, r in rows.items()],
+        "predicates": [[name, form.arities[name], int(lengths[i])] for i, name in enumerate(form.names)],
     }
-    arrays: Arrays = {"later": store.later[: store.later_end].copy()}
-    for number, part in enumerate(rows.values()):
-        arrays |= {f"{number}.args": part.args, f"{number}.lo": part.lo, f"{number}.hi": part.hi}
     return meta, arrays
 
 
 def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> tuple[str, ...]:
     """Gives a new reasoner the state of an old one; returns notes on what could not be kept."""
-    symbols = Symbols()
-    for text in meta["symbols"]:
-        symbols.intern(_read(text))
-    ids = reasoner._symbols.merge(symbols)
     reasoner._grid = Grid(reasoner._dense, meta["denominator"])
     reasoner._at[: REPORTED + 1] = meta["positions"]
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
     reasoner._make()
-    held = {
-        name: Rows(ids[arrays[f"{i}.args"]], arrays[f"{i}.lo"], arrays[f"{i}.hi"])
-        for i, (name, _, _) in enumerate(meta["predicates"])
-    }
+    ids = reasoner._symbols.merge_texts(arrays["names"], arrays["names.at"])
+    reasoner._rank()
     if not changed:
         if _fingerprint(reasoner._form) != meta["form"]:
             raise _other("this version of tidelog evaluates the program in another way than the one that saved it")
-        reasoner._put(held, arrays["later"])
+        reasoner._take_over(arrays, ids)
         return ()
+    store = Store([arity for _, arity, _ in meta["predicates"]], reasoner._dense, np.zeros(1, np.int64))
+    store.put(arrays, ids)
+    held = {name: store.rows(i) for i, (name, _, _) in enumerate(meta["predicates"])}
     old = Program.parse(meta["program"], syntax=meta["syntax"])
     before = standing(old, meta["query"], reasoner._grid, meta["bounded"])
     kept, lost = _sorted_out(held, before, reasoner._form, old, reasoner.program)
@@ -207,11 +203,3 @@ def _definition(program: Program, name: str) -> frozenset[str]:
 
 def _fingerprint(form: Standing) -> str:
     return blake2b(repr(form.rules).encode(), digest_size=16).hexdigest()
-
-
-def _written(value: Value) -> list[str]:
-    return ["s" if isinstance(value, str) else "n", str(value)]
-
-
-def _read(text: list[str]) -> Value:
-    return text[1] if text[0] == "s" else Fraction(text[1])

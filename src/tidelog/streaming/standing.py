@@ -152,7 +152,8 @@ def engine(
             if isinstance(term, Constant):
                 intern(term.value)
     numbers = {name: number for number, name in enumerate(form.names)}
-    store.ranks = np.asarray(ranks(), np.int64)
+    if any(rule.comparisons for rule in form.rules):
+        store.ranks = np.asarray(ranks(), np.int64)
     store.preds[[numbers[name] for name in form.transient(query)], tables.TRANSIENT] = 1
     plans: list[Plan] = []
     triggers: dict[int, list[int]] = {}
