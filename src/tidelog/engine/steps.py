@@ -100,13 +100,8 @@ class Todo(NamedTuple):
     time_ends: Array
 
 
-class Taken(NamedTuple):
-    """Steps that were taken: where the answers of each end, what was held after it, and how long it took."""
-
-    answer_ends: Array
-    finite: Array
-    endless: Array
-    nanoseconds: Array
+# What is noted of a step: what was held after it, how many nanoseconds it took, and where its answers end.
+FINITE, ENDLESS_HELD, TOOK, ANSWERS_END, NOTES = range(5)
 
 
 _gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
@@ -169,7 +164,7 @@ def take(
     task: Task,
     at: Array,
     todo: Todo,
-    taken: Taken,
+    taken: Array,
     step: int,
     stop: int,
     heap: Array,
@@ -178,7 +173,10 @@ def take(
     following: Array,
     later: Array,
 ) -> tuple[int, int, Array, Array, Array]:
-    """Takes steps up to `stop`. Returns why it came back, the step that comes next or is under way, and the queues."""
+    """Takes steps up to `stop`, and notes each in a row of `taken`.
+
+    Returns why it came back, the step that comes next or is under way, and the queues.
+    """
     meta, preds = tables.meta, tables.preds
     n_groups = len(task.starts) - 1
     scratch = tables.scratch[0]
@@ -334,10 +332,10 @@ def take(
         if base != NEG_INF and (held <= SMALL or 8 * fresh >= held):
             at[FORGOTTEN] = meta[NEWS]
             at[EMPTY] = forget(tables.atoms, tables.iv, meta, base, task.retention)
-        taken.answer_ends[step] = at[N_FOUND]
-        taken.endless[step] = meta[ENDLESS]
-        taken.finite[step] = meta[HELD] - meta[ENDLESS]
-        taken.nanoseconds[step] = _nanoseconds(scratch) - at[BEGAN]
+        taken[step, FINITE] = meta[HELD] - meta[ENDLESS]
+        taken[step, ENDLESS_HELD] = meta[ENDLESS]
+        taken[step, TOOK] = _nanoseconds(scratch) - at[BEGAN]
+        taken[step, ANSWERS_END] = at[N_FOUND]
         step += 1
         at[PHASE] = BEGIN
         if at[EMPTY] > FEW and at[EMPTY] > meta[HELD]:

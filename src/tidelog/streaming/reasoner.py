@@ -44,7 +44,6 @@ from tidelog.engine.steps import (
     PHASE,
     REPORTED,
     STOP,
-    Taken,
     Task,
     Todo,
 )
@@ -153,6 +152,8 @@ class Reasoner:
         self._seen = NEG_INF
         self._output = None if at is None else OutputTimes(at, self._at, self._grid.denominator)
         self._queue, self._following = np.empty(256, np.int64), np.empty(256, np.int64)
+        self._found = window.Found(_NOTHING.astype(np.int32), _NOTHING, _NOTHING)
+        self._quiet = _quiet()
         self._ahead: Ahead | None = None
         self._form: Standing
         self._engine: Engine
@@ -249,16 +250,16 @@ class Reasoner:
             self._output.start(self._grid.time(stop))
             self._expect(stop)
         at[FRONTIER], at[STOP], at[PHASE] = stop + self._task.ahead, stop, steps.TAKE
-        found, taken, _, violated = self._run(_quiet(int(at[NOW]), False), 0, 1)
+        self._quiet.clocks[:], self._quiet.over[:] = at[NOW], False
+        found, _, _, violated = self._run(self._quiet, 0, 1)
         if self._output is None:
             rows = self._engine.store.rows(self._task.query)
             rows = rows.where((rows.hi >= at[REPORTED]) & (rows.lo <= stop)).clipped(NEG_INF, stop)
-            found = replace(found, args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
+            found = found._replace(args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
             violated = self._violation()
         at[REPORTED], at[STOP], at[PHASE] = POS_INF, POS_INF, steps.BEGIN
         at[NOW] = max(at[NOW], stop)
-        count = len(found.lo) if self._output is None else int(taken.answer_ends[0])
-        self.stats = self._idle(0, (found, 0, count), perf_counter_ns() - began)
+        self.stats = self._idle(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
         if violated:
             violated.step = self.stats
             raise violated
@@ -321,6 +322,7 @@ class Reasoner:
         recursive = [any(form.rules[p].predicate in form.recursive for p in group) for group in form.negations]
         if output:
             output.fit(self._grid.denominator)
+        self._answer_grid = Grid(self._dense, output.denominator) if output and self._dense else self._grid
         self._task = Task(
             query,
             store.index(query, ()),
@@ -458,18 +460,21 @@ class Reasoner:
         over = at >= now and (over or (not isinstance(t, float) and t.denominator > 1 and not self._dense))
         if at >= now:
             now, closed = at, max(closed, at if over else at - 1)
-        todo, batch = _quiet(now, over), None
+        todo, count, late = self._quiet, 0, _NONE
         if data is not None and len(data):
             batch = self._batch(data, Clock(now, closed, seen), fixed=True)
             self._take(batch)
             if len(batch.counts):
-                todo = batch.todo._replace(over=todo.over)
+                todo, count = batch.todo, int(batch.counts[0])
+                late = self._late(batch, 0)
+        todo.clocks[:], todo.over[:] = now, over
         if now == NEG_INF:
             self.stats = self._idle(0)
             return self.stats
         found, taken, _, violated = self._run(todo, 0, 1)
-        batch = batch or Batch(todo, np.zeros(1, np.int64), 0, 0, {}, self._symbols, seen)
-        (step,) = self._shown(batch, found, taken, 0, 1)
+        finite, endless, nanoseconds, answers = taken[0].tolist()
+        self.taken += count
+        step = self.stats = Step(now, self._grid, count, finite, endless, nanoseconds, (found, 0, answers), late)
         self._tidy()
         if violated:
             violated.step = step
@@ -500,21 +505,21 @@ class Reasoner:
 
     def _expect(self, last: int) -> None:
         """Gets the output times up to a position ready."""
-        if self._output is None:
+        if self._output is None or not self._output.given:
             return
         self._output.pull(self._grid.time(last + 1))
         if self._output.denominator != self._task.ratio * self._grid.denominator:
             self._retask()
 
-    def _run(self, todo: Todo, first: int, stop: int) -> tuple[Found, Taken, int, Inconsistent | None]:
+    def _run(self, todo: Todo, first: int, stop: int) -> tuple[Found, Int64s, int, Inconsistent | None]:
         """Takes steps. Returns their answers, what is noted of them, and up to which step it came, maybe not to all."""
         at, store, code = self._at, self._engine.store, self._engine.code
         if self._output is not None:
-            self._output.start(self._grid.time(int(todo.clocks[first])))
+            if not self._output.begun:
+                self._output.start(self._grid.time(int(todo.clocks[first])))
             self._expect(int(todo.clocks[stop - 1]))
-        taken = Taken(*(np.zeros(stop, np.int64) for _ in range(4)))
+        taken = np.empty((stop, steps.NOTES), np.int64)
         arity = self._task.arity
-        found = window.Found(np.empty(64 * arity, np.int32), np.empty(64, np.int64), np.empty(64, np.int64))
         at[N_FOUND] = 0
         heap = self._output.heap if self._output else _NOTHING
         step, violated = first, None
@@ -530,7 +535,7 @@ class Reasoner:
                 step,
                 stop,
                 heap,
-                found,
+                self._found,
                 self._queue,
                 self._following,
                 store.later,
@@ -541,7 +546,7 @@ class Reasoner:
             elif status == steps.QUEUE_FULL:
                 heap = self._make_room(todo, step)
             elif status == steps.ANSWERS_FULL:
-                found = _larger(found, int(at[NEEDED]), arity)
+                self._found = _larger(self._found, int(at[NEEDED]), arity)
             elif status == steps.SPARSE:
                 store.compact()
                 at[EMPTY] = 0
@@ -550,10 +555,15 @@ class Reasoner:
             else:
                 break
         count = int(at[N_FOUND])
-        denominator = self._output.denominator if self._output and self._dense else self._grid.denominator
-        grid = Grid(self._dense, denominator)
+        args, lo, hi = self._found
         answers = Found(
-            self.query, arity, found.args[: count * arity], found.lo[:count], found.hi[:count], grid, self._symbols
+            self.query,
+            arity,
+            args[: count * arity].copy(),
+            lo[:count].copy(),
+            hi[:count].copy(),
+            self._answer_grid,
+            self._symbols,
         )
         return answers, taken, step, violated
 
@@ -573,19 +583,22 @@ class Reasoner:
             self._output.grow(int(self._at[N_TIMES] + times))
         return self._output.heap
 
-    def _shown(self, batch: Batch, found: Found, taken: Taken, first: int, stop: int) -> Iterator[Step]:
+    def _late(self, batch: Batch, step: int) -> Answers:
+        """The facts of a step that came too late, which are counted."""
+        if step not in batch.late:
+            return _NONE
+        groups = batch.late[step]
+        self.late += len(groups)
+        return Answers(len(groups), groups, 0, batch.symbols)
+
+    def _shown(self, batch: Batch, found: Found, taken: Int64s, first: int, stop: int) -> Iterator[Step]:
         """Steps that were taken, one after the other, each noted as it is shown."""
         clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
-        columns = (column[first:stop].tolist() for column in (taken.finite, taken.endless, taken.nanoseconds))
         begin = 0
-        grid, nothing = self._grid, Answers(0, (), 0, batch.symbols)
-        rows = zip(clocks, counts, *columns, taken.answer_ends[first:stop].tolist(), strict=True)
-        for number, (clock, count, finite, endless, nanoseconds, end) in enumerate(rows, first):
-            late = nothing
-            if number in batch.late:
-                groups = batch.late[number]
-                late = Answers(len(groups), groups, 0, batch.symbols)
-                self.late += len(groups)
+        grid, any_late = self._grid, bool(batch.late)
+        rows = zip(clocks, counts, taken[first:stop].tolist(), strict=True)
+        for number, (clock, count, (finite, endless, nanoseconds, end)) in enumerate(rows, first):
+            late = self._late(batch, number) if any_late else _NONE
             self.taken += count
             self.stats = Step(clock, grid, count, finite, endless, nanoseconds, (found, begin, end), late)
             begin = end
@@ -633,18 +646,18 @@ class Reasoner:
         """A step as things stand."""
         endless, held = (int(self._engine.store.meta[place]) for place in (tables.ENDLESS, tables.HELD))
         none = Found(self.query, 0, np.empty(0, np.int32), _NOTHING, _NOTHING, self._grid, self._symbols), 0, 0
-        late = Answers(0, (), 0, self._symbols)
         now = int(self._at[NOW])
-        return Step(now, self._grid, count, held - endless, endless, nanoseconds, answers or none, late)
+        return Step(now, self._grid, count, held - endless, endless, nanoseconds, answers or none, _NONE)
 
 
 _NOTHING = np.empty(0, np.int64)
+_NONE = Answers(0, (), 0, Symbols())
 
 
-def _quiet(now: int, over: bool) -> Todo:
-    """A step in which nothing comes."""
-    one, zero = np.array([now], np.int64), np.zeros(1, np.int64)
-    return Todo(one, np.full(1, NEG_INF), np.array([over]), _NOTHING, zero, _NOTHING, zero)
+def _quiet() -> Todo:
+    """A step in which nothing comes, at a time that is still to be said."""
+    time, zero = np.empty(1, np.int64), np.zeros(1, np.int64)
+    return Todo(time, np.full(1, NEG_INF), np.zeros(1, np.bool_), _NOTHING, zero, _NOTHING, zero)
 
 
 def _larger(found: window.Found, count: int, arity: int) -> window.Found:

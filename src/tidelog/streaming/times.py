@@ -51,7 +51,7 @@ class OutputTimes:
         #: Times that are all there are saved with a state; of a generator only where it stands.
         listed = isinstance(times, Sequence) and not isinstance(times, str)
         self._listed = [Fraction(t) for t in times] if listed else None
-        self._given: Iterator[Fraction | int] = iter(()) if isinstance(times, str) else iter(self._listed or times)
+        self._given: Iterator[Fraction | int] | None = None if isinstance(times, str) else iter(self._listed or times)
         self._pulled: Fraction | None = None
         self.heap = np.empty(64, np.int64)
         self.denominator = 1
@@ -100,17 +100,28 @@ class OutputTimes:
         """How many ticks lie between two multiples; 0 where times are in the heap."""
         return 0 if self.every is None else int(self.every * self.denominator)
 
+    @property
+    def begun(self) -> bool:
+        """Whether it is known where multiples begin."""
+        return self.every is None or bool(self._at[NEXT_TIME] < POS_INF)
+
     def start(self, first: Fraction) -> None:
         """Where multiples begin: at 0, or with the stream if it begins before 0 or long after."""
-        if self.every is not None and self._at[NEXT_TIME] == POS_INF:
+        if self.every is not None and not self.begun:
             near = 0 <= first < MANY * self.every
             self._at[NEXT_TIME] = 0 if near else self._ticks(ceil(first / self.every) * self.every)
 
+    @property
+    def given(self) -> bool:
+        """Whether times are given one by one, and may be more than have been taken."""
+        return self._given is not None
+
     def pull(self, last: Fraction) -> None:
         """Takes the times that were given up to a time, and one more."""
-        while self._pulled is None or self._pulled <= last:
+        while self._given is not None and (self._pulled is None or self._pulled <= last):
             following = next(self._given, None)
             if following is None:
+                self._given = None
                 return
             self._pulled = Fraction(following)
             self._push(self._pulled)
