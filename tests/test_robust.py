@@ -83,6 +83,20 @@ def test_a_state_saved_between_two_steps_is_that_of_the_first(at: Any) -> None:
     assert found + shown(reasoner.finish()) == whole(at)
 
 
+def test_something_else_may_come_between_two_steps_of_a_feed() -> None:
+    reasoner = stream(TWICE, "Twice")
+    found: list[str] = []
+    for number, step in enumerate(reasoner.feed(tl.Dataset.parse("\n".join(HOT), ordered=True)), 1):
+        found += shown(step.answers)
+        if number == 10:
+            found += shown(reasoner.push("28/3", tl.Dataset.parse("".join(f"Hot(a{n})@28/3\n" for n in range(6_000)))))
+        if number == 20:
+            found += shown(reasoner.push("77/4", tl.Dataset.parse("".join(f"Hot(b{n})@77/4\n" for n in range(18_000)))))
+            assert len(reasoner._symbols) < 20_000
+    assert reasoner.late == 0
+    assert found + shown(reasoner.finish()) == whole()
+
+
 def test_what_is_held_is_counted_exactly() -> None:
     reasoner = stream("Q(X) :- A(X), Diamondminus[0,100] B(X).", "Q")
     lines = "\n".join(f"B(x{n})@{n // 200}" for n in range(30_000))

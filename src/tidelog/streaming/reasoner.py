@@ -205,14 +205,24 @@ class Reasoner:
             data = data.timed(self.program.temporal.temporal)
         self.dates |= data.dates
         data = self._on_grid(data)
-        scale = self._grid.denominator * self._grid.tick
-        length = 0 if step is None else max(1, int(step * scale))
+        grid, symbols, clock = self._grid, self._symbols, self._clock()
+        length = 0 if step is None else max(1, int(step * grid.denominator * grid.tick))
         last = POS_INF if until is None else self._position(_time(until))
-        batch = self._batch(data, self._clock(), length, last)
+        batch = self._batch(data, clock, length, last)
         self._take(batch)
         done = 0
         ahead = True
         while done < len(batch.counts):
+            if self._grid is not grid or self._symbols is not symbols:
+                # Something else came between two steps, and times or constants have other numbers now.
+                factor = self._grid.denominator // grid.denominator
+                grid, symbols = self._grid, self._symbols
+                clock, last, length = (
+                    Clock(*(_finer(at, factor) for at in clock)),
+                    _finer(last, factor),
+                    factor * length,
+                )
+                batch = self._batch(self._on_grid(data), clock, length, last)
             stop = self._reach(batch, done) if ahead else done + 1
             mark = self._mark() if stop > done + 1 else None
             found, taken, stop, violated = self._run(batch.todo, done, stop)
