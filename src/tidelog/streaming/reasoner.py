@@ -12,6 +12,7 @@ Steps themselves are taken by compiled code, many in one call (`engine.steps`); 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, lcm
@@ -48,6 +49,7 @@ from tidelog.engine.steps import (
     Todo,
 )
 from tidelog.engine.store import Int32s, Int64s, Rows, Store
+from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
@@ -175,7 +177,7 @@ class Reasoner:
         """
         self._settle()
         clock = _time(t)
-        data = facts if isinstance(facts, Dataset) else Dataset.from_facts(self._read(fact, clock) for fact in facts)
+        data = facts if isinstance(facts, Dataset) else self._gathered(list(facts), clock)
         if isinstance(facts, Dataset) and self.program.temporal:
             data = data.timed(self.program.temporal.temporal)
         self._fit(clock)
@@ -411,6 +413,18 @@ class Reasoner:
         return later
 
     # From facts to records
+
+    def _gathered(self, facts: list[str | Fact], clock: Time) -> Dataset:
+        """Facts that were given one by one; those without a time hold at the clock's."""
+        texts = [fact for fact in facts if isinstance(fact, str)]
+        if len(texts) == len(facts) and self.program.temporal is None and not isinstance(clock, float):
+            text = "\n".join(texts)
+            with suppress(TidelogError):  # what is wrong is said below, of the fact that it is wrong with
+                data = Dataset.parse(text)
+                if len(data) == len(texts) and text.count("\n") == max(len(texts) - 1, 0):
+                    self.dates |= data.dates
+                    return data.at(clock)
+        return Dataset.from_facts(self._read(fact, clock) for fact in facts)
 
     def _read(self, fact: str | Fact, clock: Time) -> Fact:
         if isinstance(fact, Fact):
