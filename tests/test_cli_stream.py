@@ -291,10 +291,11 @@ def test_a_live_stream_is_answered_as_it_comes(sh: Shell, rules: str) -> None:
 
 def test_a_live_stream_ends_at_until(sh: Shell, rules: str) -> None:
     process = start(sh.folder, "stream", rules, *QUERY, "-", "--until", "8", "--delay", "1")
-    say(process, "B(a)@7\nB(b)@9\nB(b)@6\nB(c)@10\nB(d)@8\n")
-    assert [read_line(process) for _ in range(2)] == ["A(a)@[7,8]\n", "A(b)@[6,8]\n"]
+    # What comes after 9 may be from 8 on, also if nothing after 8 matters; what comes after 10 does not.
+    say(process, "B(a)@7\nB(b)@9\nB(b)@6\nB(b)@8\nB(c)@10\nB(d)@8\n")
+    assert [read_line(process) for _ in range(2)] == ["A(a)@[7,8]\n", "A(b)@8\n"]
     assert process.wait(60) == 0
-    process.communicate()
+    assert b"1 fact came too late" in process.communicate()[1]
 
 
 def test_a_named_pipe_is_a_live_stream_too(sh: Shell, rules: str) -> None:
@@ -453,16 +454,15 @@ def test_the_state_is_saved_before_a_bad_line(sh: Shell, rules: str) -> None:
     assert sh(*args, stdin="B(a)@8\nB(a)@9\nB(b)@20\n").out == "A(a)@[7,11]\nA(b)@20\n"
 
 
-def test_what_the_reasoner_refuses_comes_after_the_answers_and_leaves_the_state(sh: Shell) -> None:
+def test_what_the_reasoner_refuses_comes_after_the_answers_and_is_behind_the_state(sh: Shell) -> None:
     rules = sh.write("one.dmtl", "A(X) :- B(X).\nBottom :- B(X), Off(X).\n")
     args = ("stream", rules, *QUERY, "-", "--state", "s.state")
     sh(*args, "--continues", stdin="B(a)@0\n")
-    before = (sh.folder / "s.state").read_bytes()
     ran = sh(*args, stdin="B(a)@1\nB(a)@2\nOff(a)@2\nB(a)@3\n")
     assert ran.code == 2
-    assert ran.out.startswith("A(a)@0\n")
+    assert ran.out == "A(a)@0\nA(a)@1\n"
     assert "error[TL303]" in ran.err
-    assert (sh.folder / "s.state").read_bytes() == before
+    assert sh(*args, stdin="B(a)@3\n") == Ran(0, "A(a)@2\nA(a)@3\n", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

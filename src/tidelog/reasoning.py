@@ -30,6 +30,7 @@ from tidelog.timeline.interval import INF, Interval, Time
 if TYPE_CHECKING:
     from tidelog.data.columns import Relation
     from tidelog.data.dataset import Dataset
+    from tidelog.streaming.answers import Step
 
 #: A time as the Python calls take it.
 AnyTime = Fraction | int | float | str
@@ -42,7 +43,12 @@ class Answer(Enum):
 
 
 class Inconsistent(TidelogError):
-    """Facts violate a constraint, so that nothing can be concluded from them."""
+    """Facts violate a constraint, so that nothing can be concluded from them.
+
+    On a stream, `step` is the step that found it, with its answers, where it was not shown before.
+    """
+
+    step: Step | None = None
 
 
 class Undecided(TidelogError):

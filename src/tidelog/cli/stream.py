@@ -206,20 +206,31 @@ def _refuse_unwritable(state: str) -> None:
 
 def _run(session: Session, source: str, state: str | None, continues: bool, stop: Stopping | None) -> int:
     """Read to the end, to a bad line, to `--until`, or until a signal comes; then save, and end what is open."""
+    from tidelog.reasoning import Inconsistent
     from tidelog.streaming.reading import pieces
 
-    error = None
+    error: TidelogError | None = None
     line = 0
     for piece in pieces(source, stop):
-        more = session.take(piece.data)
+        try:
+            more = session.take(piece.data)
+        except Inconsistent as violated:
+            error = violated
+            break
         line, error = piece.line, piece.error
         if not more or (stop and stop.asked):
             break
     stopped = stop.signal if stop else 0
     saved = session.ready().save() if state else b""
-    ends = not (error or stopped or continues)
-    if ends:
-        session.end()
+    if isinstance(error, Inconsistent) and state:
+        click.echo(
+            f"the state in {state} is that of the step at {session.ready().stats.t}; no more was taken", err=True
+        )
+    if not (error or stopped or continues):
+        try:
+            session.end()
+        except Inconsistent as violated:
+            error = violated
     if state:
         from tidelog.streaming.state import write_atomically
 
@@ -313,7 +324,7 @@ class Session:
             if len(early):
                 self.background = early if self.background is None else self.background | early
         if len(data):
-            for step in self.ready().feed(data, step=self.step):
+            for step in self.ready().feed(data, step=self.step, until=self.until):
                 self._note(step)
         if self.live:
             self.flush()
@@ -347,7 +358,14 @@ class Session:
 
     def end(self) -> None:
         """Time stops: print the last answers, and what is still open."""
-        self.last_words = self.ready().end(self.until)
+        from tidelog.reasoning import Inconsistent
+
+        try:
+            self.last_words = self.ready().end(self.until)
+        except Inconsistent as violated:
+            if violated.step:
+                self._note(violated.step)
+            raise
         self._note(self.last_words)
 
     def flush(self) -> None:

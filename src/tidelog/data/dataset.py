@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
+from math import lcm
 from pathlib import Path
+
+import numpy as np
 
 from tidelog.data import columns
 from tidelog.data.columns import EMPTY, Columns, Key, Relation, combined
 from tidelog.data.symbols import Symbols
 from tidelog.language.syntax import Fact
+from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
+from tidelog.timeline.interval import Interval
 
 __all__ = ["Dataset", "Relation"]
 
@@ -77,6 +83,22 @@ class Dataset:
     def rescaled(self, denominator: int) -> Dataset:
         """The same facts in ticks of `1/denominator`, a multiple of the present denominator."""
         return Dataset(self.symbols, columns.rescaled(self.symbols, self._columns(), denominator))
+
+    def at(self, time: Fraction) -> Dataset:
+        """The same facts, where those that hold at all times hold at one time only.
+
+        >>> [str(fact.interval) for fact in Dataset.parse("Beat(a)\\nBeat(b)@3").at(Fraction(1, 2))]
+        ['1/2', '3']
+        """
+        finer = self.rescaled(lcm(self.denominator, time.denominator))
+        place = Grid(True, finer.denominator).pair(Interval.point(time))
+        assert place is not None
+        relations: dict[Key, Relation] = {}
+        for key, relation in finer.relations.items():
+            always = (relation.lo == NEG_INF) & (relation.hi == POS_INF)
+            lo, hi = (np.where(always, place[0], end) for end in (relation.lo, relation.hi))
+            relations[key] = replace(relation, lo=lo, hi=hi)
+        return Dataset(self.symbols, Columns(finer.denominator, self.dates, relations))
 
     def timed(self, temporal: frozenset[Key]) -> Dataset:
         """Facts as temporal Datalog writes them, `Brst(a,b,3)`: `temporal` names the predicates, with their arity

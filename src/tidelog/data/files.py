@@ -76,10 +76,63 @@ def _load(given: str, symbols: Symbols, ordered: bool) -> Columns:
     if form != "parquet":
         data = data.removeprefix(b"\xef\xbb\xbf")
         check_utf8(data, path)
-    name = predicate or PurePath(path).name.removesuffix(".gz")
-    if predicate is None:
-        name = name[: -len(suffix)]
-    return read_table(data, form, _checked_predicate(name, path), path, symbols)
+    return read_table(data, form, _predicate_of(predicate, path, suffix), path, symbols)
+
+
+def _predicate_of(given: str | None, path: str, suffix: str) -> str:
+    """The predicate of a table: the one that was given, or the name of the file."""
+    name = PurePath(path).name
+    if name.lower().endswith(".gz"):
+        name = name[:-3]
+    return _checked_predicate(given or name[: -len(suffix)], path)
+
+
+def load_in_pieces(given: str) -> Iterator[Dataset]:
+    """The facts of a table, which know their positions, piece by piece. JSON Lines come as a whole: only all of them
+    together tell which columns there are."""
+    predicate, path, suffix = _parts(given)
+    form = _TABLES[suffix.lower()]
+    if form == "jsonl" or (form == "parquet" and path.lower().endswith(".gz")):
+        yield load_paths([given], ordered=True)
+        return
+    from tidelog.data.tables import facts_of, read_batches, read_table
+
+    name = _predicate_of(predicate, path, suffix)
+    row = 0
+    if form == "parquet":
+        with _refusals(path), _opened(path) as file:
+            for cells in read_batches(file, path):
+                symbols = Symbols()
+                part = after(facts_of(cells, form, name, path, symbols, row), 0)
+                row += cells.rows
+                yield Dataset(symbols, part)
+        return
+    line = 1
+    for piece in _rows(path):
+        check_utf8(piece, path, line)
+        symbols = Symbols()
+        part = after(read_table(piece, form, name, path, symbols, row), 0)
+        row += sum(len(relation) for relation in part.relations.values())
+        line += piece.count(b"\n") - (line > 1)
+        yield Dataset(symbols, part)
+
+
+def _rows(path: str) -> Iterator[bytes]:
+    """A CSV file in pieces of whole rows, each behind the first line, which names the columns. A line end within quotes
+    does not end a row; there are as many quotes before one that does as after."""
+    with _refusals(path), _opened(path) as file:
+        header = file.readline().removeprefix(b"\xef\xbb\xbf")
+        rest, begun = b"", False
+        while block := file.read(PIECE):
+            rest += block
+            end = rest.rfind(b"\n") + 1
+            while end and rest.count(b'"', 0, end) % 2:
+                end = rest.rfind(b"\n", 0, end - 1) + 1
+            if end:
+                yield header + rest[:end]
+                rest, begun = rest[end:], True
+        if rest or not begun:
+            yield header + rest
 
 
 def _load_text(path: str, predicate: str | None, symbols: Symbols, ordered: bool) -> Columns:

@@ -53,7 +53,7 @@ def packed(symbols: Symbols, denominator: int, dates: bool, relation: Relation) 
     ids = np.flatnonzero(used).astype(np.int32)
     place = np.empty(len(used), np.int32)
     place[ids] = np.arange(len(ids), dtype=np.int32)
-    offsets, pool = symbols.texts(ids)
+    pool, offsets = symbols.some_texts(ids)
     name = relation.predicate.encode()
     head = _HEAD.pack(len(name), relation.arity, dates, denominator, len(relation), len(ids), len(pool)) + name
     arrays = (relation.lo, relation.hi, offsets, np.ascontiguousarray(place[relation.args]), pool)
@@ -81,7 +81,7 @@ def dataset(pieces: Iterable[Piece]) -> Dataset:
     symbols = Symbols()
     parts = []
     for piece in pieces:
-        ids = symbols.merge_texts(piece.offsets.copy(), piece.pool.copy())
+        ids = symbols.intern_all(piece.pool.copy(), piece.offsets.copy())
         relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
         parts.append(Columns(piece.denominator, piece.dates, {(piece.predicate, piece.arity): relation}))
     return Dataset(symbols, combined(symbols, parts)) if parts else Dataset(symbols)
@@ -116,7 +116,7 @@ def part_of(relation: Relation, rows: npt.NDArray[np.int64] | npt.NDArray[np.boo
 
 def buckets_of(symbols: Symbols, buckets: int) -> npt.NDArray[np.int32]:
     """The bucket of every constant of a dictionary."""
-    offsets, pool = symbols.texts(np.arange(len(symbols), dtype=np.int32))
+    pool, offsets = symbols.texts()
     found = np.empty(len(symbols), np.int32)
     _hashed(offsets, pool, buckets, found)
     return found

@@ -138,7 +138,9 @@ class _Scan:
         if max(self.rows.counts[[ROWS, ARGS]]) + most > len(self.rows.lo):
             self._flush()
             if most > len(self.rows.lo):
-                self.rows = empty_rows(most + 2 * BATCH)._replace(counts=self.rows.counts)
+                # A text of a single block has no more rows to come; small texts come often, from streams.
+                more = 2 * BATCH if len(self.data) > BLOCK else 0
+                self.rows = empty_rows(most + more)._replace(counts=self.rows.counts)
         known = max(len(self.names), int(self.rows.counts[RELATIONS])) + most
         if known > len(self.chain[0]):
             self.chain = [

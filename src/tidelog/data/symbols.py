@@ -203,14 +203,14 @@ def intern_slices(
 
 
 @kernel
-def _merge(into: SymbolTable, other: SymbolTable, ids: npt.NDArray[np.int32]) -> None:
-    for i in range(other.counts[0]):
+def _merge(into: SymbolTable, other: SymbolTable, which: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> None:
+    for i in which:
         start = other.offsets[i]
         ids[i] = intern_bytes(into, other.pool, start + 1, other.offsets[i + 1], other.pool[start])
 
 
 @kernel
-def _merge_texts(into: SymbolTable, offsets: npt.NDArray[np.int64], pool: Bytes, ids: npt.NDArray[np.int32]) -> None:
+def _intern_all(into: SymbolTable, offsets: npt.NDArray[np.int64], pool: Bytes, ids: npt.NDArray[np.int32]) -> None:
     for i in range(len(ids)):
         ids[i] = intern_bytes(into, pool, offsets[i] + 1, offsets[i + 1], pool[offsets[i]])
 
@@ -221,6 +221,15 @@ def _gather(table: SymbolTable, ids: npt.NDArray[np.int32], offsets: npt.NDArray
         start = table.offsets[ids[i]]
         for j in range(offsets[i + 1] - offsets[i]):
             pool[offsets[i] + j] = table.pool[start + j]
+
+
+@kernel
+def _write_words(table: SymbolTable) -> None:
+    for id in range(table.counts[0]):
+        start, end = table.offsets[id] + 1, table.offsets[id + 1]
+        h, last = groups_of(table.pool, start, end)
+        table.words[2 * id] = h
+        table.words[2 * id + 1] = second_word(h, last, end - start, table.pool[start - 1])
 
 
 @kernel
@@ -274,26 +283,48 @@ class Symbols:
         other._table = SymbolTable._make(column.copy() for column in self._table)
         return other
 
-    def merge(self, other: Symbols) -> npt.NDArray[np.int32]:
-        """Intern all constants of another dictionary; the new id of each of its ids."""
+    def merge(self, other: Symbols, which: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int32]:
+        """Intern the constants of another dictionary, all or some; the new id of each of their ids there."""
         ids = np.empty(len(other), np.int32)
-        size = int(other._table.offsets[len(other)])
-        _merge(self.table(len(other), size), other._table, ids)
+        which = np.arange(len(other)) if which is None else which
+        offsets = other._table.offsets
+        size = int((offsets[which + 1] - offsets[which]).sum())
+        _merge(self.table(len(which), size), other._table, which, ids)
         return ids
 
-    def texts(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], Bytes]:
-        """Some constants as bytes, each a kind and a text: where each begins (and the last one ends), and the bytes."""
+    def texts(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
+        """The kinds and texts of all constants, one after the other, and where each begins (and the last one ends)."""
+        count = len(self)
+        return self._table.pool[: self._table.offsets[count]], self._table.offsets[: count + 1]
+
+    def merge_texts(self, pool: Bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32] | None:
+        """Intern the constants that `texts` gave; the new id of each, or None where it is the old one."""
+        other = Symbols()
+        count = len(offsets) - 1
+        words = np.empty(2 * count + 2, np.int64)
+        slots = np.zeros(1 << (2 * count + 2).bit_length(), np.int32)
+        other._table = SymbolTable(slots, words, offsets, pool, np.array([count]))
+        mine, starts = self.texts()
+        if np.array_equal(offsets[: len(starts)], starts) and np.array_equal(pool[: len(mine)], mine):
+            _write_words(other._table)
+            _fill_slots(other._table)
+            self._table = other._table
+            return None
+        return self.merge(other)
+
+    def some_texts(self, ids: npt.NDArray[np.int32]) -> tuple[Bytes, npt.NDArray[np.int64]]:
+        """`texts` of some constants."""
         lengths = self._table.offsets[ids + 1] - self._table.offsets[ids]
         offsets = np.zeros(len(ids) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         pool = np.empty(int(offsets[-1]), np.uint8)
         _gather(self._table, ids, offsets, pool)
-        return offsets, pool
+        return pool, offsets
 
-    def merge_texts(self, offsets: npt.NDArray[np.int64], pool: Bytes) -> npt.NDArray[np.int32]:
-        """Intern constants as `texts` gives them; the id of each."""
+    def intern_all(self, pool: Bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Intern the constants that `some_texts` gave; the id of each."""
         ids = np.empty(len(offsets) - 1, np.int32)
-        _merge_texts(self.table(len(ids), len(pool)), offsets, pool, ids)
+        _intern_all(self.table(len(ids), len(pool)), offsets, pool, ids)
         return ids
 
     def intern_texts(self, data: Bytes, offsets: npt.NDArray[np.int64], kind: int) -> npt.NDArray[np.int32]:

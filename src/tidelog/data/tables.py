@@ -13,9 +13,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,9 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.kernels import kernel
 
 _MOST_ERRORS = 20
+
+#: Rows of a Parquet file that are read at once.
+PIECE = 1 << 16
 _TIME_COLUMNS = ("time", "start", "end", "closed")
 _LAW = "the columns of a table are its arguments and `time`, or `start` and `end` (and `closed`), or no time at all"
 _CLOSED = {"both": (0, 0), "left": (0, 1), "right": (1, 0), "neither": (1, 1)}
@@ -52,19 +56,42 @@ class _Ends:
         return bool((self.what == DATE).any())
 
 
-def read_table(data: bytes, form: str, predicate: str, path: str, symbols: Symbols) -> Columns:
-    """The facts of one table; `form` is csv, tsv, jsonl or parquet."""
-    cells = _read(data, form, path)
+def read_table(data: bytes, form: str, predicate: str, path: str, symbols: Symbols, row: int = 0) -> Columns:
+    """The facts of one table, or of a piece of one behind so many rows; `form` is csv, tsv, jsonl or parquet."""
+    return facts_of(_read(data, form, path), form, predicate, path, symbols, row)
+
+
+def facts_of(cells: Cells, form: str, predicate: str, path: str, symbols: Symbols, row: int) -> Columns:
+    """The facts of cells that stand behind so many rows of their table."""
     if not cells.names and not cells.rows:
         return EMPTY
-    return _Table(cells, form, path).columns(predicate, symbols)
+    return _Table(cells, form, path, row).columns(predicate, symbols)
+
+
+def read_batches(source: BinaryIO, path: str) -> Iterator[Cells]:
+    """A Parquet file in pieces."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(source) as file:
+            for batch in file.iter_batches(PIECE, use_threads=False):
+                yield Cells(batch.schema.names, batch.columns, batch.num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, "parquet", error) from None
+
+
+def _unreadable(path: str, form: str, error: Exception) -> TidelogError:
+    reason = str(error).strip().split("\n")[0]
+    help = "the file is damaged, or was not written to its end" if form == "parquet" else None
+    return TidelogError(Diagnostic("TL207", f"cannot read {path}: {reason}", help=help))
 
 
 def from_arrow(
     names: list[str], columns: list[Any], rows: int, predicate: str, source: str, symbols: Symbols
 ) -> Columns:
     """The facts of Arrow columns."""
-    return _Table(Cells(names, columns, rows), "parquet", source).columns(predicate, symbols)
+    return facts_of(Cells(names, columns, rows), "parquet", predicate, source, symbols, 0)
 
 
 def _read(data: bytes, form: str, path: str) -> Cells:
@@ -81,9 +108,7 @@ def _read(data: bytes, form: str, path: str) -> Cells:
             table = _read_csv(data, "\t" if form == "tsv" else ",", path)
         return Cells(table.column_names, [column.combine_chunks() for column in table.columns], table.num_rows)
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).strip().split("\n")[0]
-        help = "the file is damaged, or was not written to its end" if form == "parquet" else None
-        raise TidelogError(Diagnostic("TL207", f"cannot read {path}: {reason}", help=help)) from None
+        raise _unreadable(path, form, error) from None
 
 
 def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
@@ -113,8 +138,9 @@ def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
 class _Table:
     """Cells whose columns are arguments and times."""
 
-    def __init__(self, cells: Cells, form: str, path: str) -> None:
+    def __init__(self, cells: Cells, form: str, path: str, row: int) -> None:
         self.cells, self.path = cells, path
+        self.first_row = row
         self.bare = form in ("csv", "tsv")  # there a cell `1` is a number; elsewhere columns have types
         self.names = [name.strip() for name in cells.names]
         self.role = {name.lower(): i for i, name in enumerate(self.names) if name.lower() in _TIME_COLUMNS}
@@ -147,7 +173,9 @@ class _Table:
     def _error(self, rows: npt.NDArray[np.int64], i: int, what: str, law: str | None = None) -> TidelogError:
         """An error for each of some rows, counted from 1 without the header."""
         return TidelogError(
-            Diagnostic("TL206", f"{self.path}, row {row + 1}, column `{self.names[i]}`: {what}", law=law)
+            Diagnostic(
+                "TL206", f"{self.path}, row {self.first_row + row + 1}, column `{self.names[i]}`: {what}", law=law
+            )
             for row in rows[:_MOST_ERRORS]
         )
 
@@ -261,7 +289,9 @@ class _Table:
         if far.any():
             column, row = divmod(int(np.argmax(far)), len(ends[0].numerator))
             name = self.names[columns[column]]
-            raise leaves_63_bits(f"in {self.path}, row {row + 1}, column `{name}`, in ticks of 1/{denominator},")
+            raise leaves_63_bits(
+                f"in {self.path}, row {self.first_row + row + 1}, column `{name}`, in ticks of 1/{denominator},"
+            )
         return denominator, np.split(ticks, len(ends))
 
     def _ends(self, i: int) -> _Ends:
@@ -303,7 +333,7 @@ class _Table:
                 ends.what[row] = PLUS_INF if time > 0 else MINUS_INF
                 time = Fraction(0)
             if max(abs(time.numerator), time.denominator) >= POS_INF:
-                raise leaves_63_bits(f"{text} in {self.path}, row {row + 1}, column `{self.names[i]}`")
+                raise leaves_63_bits(f"{text} in {self.path}, row {self.first_row + row + 1}, column `{self.names[i]}`")
             ends.numerator[row], ends.denominator[row] = time.numerator, time.denominator
         if problems:
             raise TidelogError(problems)

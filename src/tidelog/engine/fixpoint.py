@@ -25,8 +25,9 @@ from tidelog.analysis.components import connected
 from tidelog.analysis.flatten import ALWAYS, VIOLATION, FlatLiteral, FlatRule, Op
 from tidelog.engine import machine
 from tidelog.engine.extent import Extent, Tail, candidates, mirrored
+from tidelog.engine.machine import Code
 from tidelog.engine.plan import Plan, encoded, planned
-from tidelog.engine.store import Code, Int64s, Rows, Store, Tired
+from tidelog.engine.store import Int64s, Rows, Store, Tired
 from tidelog.language.syntax import Constant, Term, Value
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, leaves_63_bits
 

@@ -11,6 +11,8 @@ Interval ends are the grid's (`timeline.grid`); the operations there are compile
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tidelog.engine.tables import (
@@ -20,6 +22,7 @@ from tidelog.engine.tables import (
     CLIPPED_HI,
     CLIPPED_LO,
     INDEXES,
+    LATEST,
     LENGTH,
     N_ARGS,
     N_ATOMS,
@@ -27,6 +30,7 @@ from tidelog.engine.tables import (
     N_INDEXES,
     N_KEYS,
     NEWS,
+    NEXT_DUE,
     PRED,
     SIZE,
     START,
@@ -34,6 +38,7 @@ from tidelog.engine.tables import (
     TRANSIENT,
     Array,
     Number,
+    Tables,
     find_atom,
     find_key,
     first_after,
@@ -44,9 +49,10 @@ from tidelog.timeline import grid
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.kernels import allocating_kernel, inlined
 
-# Kinds of levels in a plan, and the words of a level; keys, bindings, checks and comparisons follow.
+# Kinds of levels in a plan, and the words of a level (SAME: an earlier level that is about the same atom, or -1); keys,
+# bindings, checks and comparisons follow.
 LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND = range(4)
-KIND, PREDICATE, OP, R_LO, R_HI, INDEX, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(11)
+KIND, PREDICATE, OP, R_LO, R_HI, INDEX, SAME, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(12)
 
 # The words of a plan; the sources of the head's arguments and the offsets of the levels follow.
 N_LEVELS, HEAD, H_LO, H_HI, CUT, N_HEAD, PLAN_SIZE = range(7)
@@ -61,6 +67,19 @@ HOLDS, DIAMOND, BOX, SINCE, UNTIL = range(5)
 # evaluated and derive much (so many words of the following queue), which then goes on by batches.
 DONE, GROW, TIRED, EVALUATED = range(4)
 MUCH = 1 << 14
+
+
+class Code(NamedTuple):
+    """Plans: `plans[p]` is where plan p begins in `words`; triggers by predicate, and with how many levels each begins
+    as the one before it does; `width` is how many registers, levels and arguments there are at most."""
+
+    plans: Array
+    words: Array
+    trigger_start: Array
+    trigger_list: Array
+    shared: Array
+    width: int
+
 
 add_left = inlined(grid.add_left)
 add_right = inlined(grid.add_right)
@@ -137,24 +156,24 @@ def _clip(lo: int, hi: int, meta: Array, horizon_lo: int, horizon_hi: int, cut: 
     return lo, hi
 
 
+@inlined
+def _reaches(pred: int, op: int, r_lo: int, r_hi: int, at: int, preds: Array, dense: bool) -> bool:
+    """Whether an operator over any atom of a predicate can hold at or after a position, by what has come so far."""
+    latest = preds[pred, LATEST]
+    if op == DIAMOND:
+        latest = add_right(latest, r_hi, dense)
+    elif op == BOX:
+        latest = erode_right(latest, r_lo, dense)
+    return bool(latest >= at)
+
+
 @allocating_kernel
 def run(
-    plans: Array,
-    code: Array,
-    trigger_start: Array,
-    trigger_list: Array,
-    preds: Array,
-    index_list: Array,
-    index_table: Array,
-    atoms: Array,
-    args: Array,
-    table: Array,
-    entries: Array,
-    keys: Array,
-    iv: Array,
-    meta: Array,
-    ranks: Array,
-    horizon: Array,
+    code: Code,
+    tables: Tables,
+    horizon_lo: int,
+    horizon_hi: int,
+    dense: bool,
     queue: Array,
     position: int,
     end: int,
@@ -169,16 +188,13 @@ def run(
     A record whose predicate is `-1 - p` asks for plan p to be evaluated as a whole, at the times of the record. What a
     deferring plan derives beyond the horizon goes into the queue `later`.
     """
-    dense = horizon[2] == 1
-    horizon_lo, horizon_hi, width = horizon[0], horizon[1], horizon[3]
-    registers = np.zeros(width, np.int64)
-    values = np.zeros(width, np.int64)
-    at_atom = np.zeros(width, np.int64)
-    at_entry = np.zeros(width, np.int64)
-    at_interval = np.zeros(width, np.int64)
-    lows = np.zeros(width + 1, np.int64)
-    highs = np.zeros(width + 1, np.int64)
-    pieces = np.zeros((16, 2), np.int64)
+    plans, words, shared = code.plans, code.words, code.shared
+    trigger_start, trigger_list = code.trigger_start, code.trigger_list
+    preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
+    atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
+    iv, meta, ranks, pieces = tables.iv, tables.meta, tables.ranks, tables.pieces
+    registers, values, at_atom = tables.scratch[0], tables.scratch[1], tables.scratch[2]
+    at_entry, at_interval, lows, highs = tables.scratch[3], tables.scratch[4], tables.scratch[5], tables.scratch[6]
     while True:
         if position >= end:
             if following_end == 0:
@@ -224,7 +240,7 @@ def run(
                     for i in range(arity):
                         args[meta[N_ARGS] + i] = queue[position + 3 + i]
                 if atoms[atom, LENGTH] + 1 > pieces.shape[0]:
-                    pieces = np.zeros((2 * atoms[atom, LENGTH] + 2, 2), np.int64)
+                    return GROW, queue, position, end, following, following_end, later, later_end
                 n_pieces, merged_lo, merged_hi = insert(atom, lo, hi, atoms, iv, meta, pieces)
                 if n_pieces < 0:
                     return GROW, queue, position, end, following, following_end, later, later_end
@@ -237,28 +253,31 @@ def run(
                         index = index_list[preds[pred, INDEXES] + i]
                         index_atom(atom, index, index_table, atoms, args, entries, keys, meta, values)
                 meta[NEWS] += n_pieces
+                preds[pred, LATEST] = max(preds[pred, LATEST], hi)
             position += 3 + arity
         else:
             position += 3
         meta[TAKEN] += 1
 
         for piece in range(n_pieces):
+            # How many levels of the plan before could be satisfied: where fewer than are the same here, all is said.
+            reached: Number = 0
             for trigger in range(n_triggers):
                 if pred >= 0:
+                    if reached < shared[first_trigger + trigger]:
+                        continue
                     plan = plans[trigger_list[first_trigger + trigger]]
                 else:
                     plan = plans[-1 - pred]
-                n_levels = code[plan + N_LEVELS]
-                n_head = code[plan + N_HEAD]
+                n_levels = words[plan + N_LEVELS]
+                n_head = words[plan + N_HEAD]
                 offsets = plan + PLAN_SIZE + n_head
                 new_lo, new_hi = pieces[piece, 0], pieces[piece, 1]
-                floor = 0
+                floor, reached = 0, 0
                 lows[0], highs[0] = new_lo, new_hi
                 if pred >= 0:
-                    at = code[offsets]
-                    if not _bound(code, at, atom, atoms, args, registers, ranks):
-                        continue
-                    op, r_lo, r_hi = code[at + OP], code[at + R_LO], code[at + R_HI]
+                    at = words[offsets]
+                    op, r_lo, r_hi = words[at + OP], words[at + R_LO], words[at + R_HI]
                     if op == BOX:
                         start, stop = _value(BOX, merged_lo, merged_hi, r_lo, r_hi, dense)
                         lows[1] = max(start, add_left(new_lo, r_lo, dense))
@@ -269,14 +288,33 @@ def run(
                         lows[1], highs[1] = _value(op, new_lo, new_hi, r_lo, r_hi, dense)
                     if lows[1] > highs[1]:
                         continue
+                    reached = 1
+                    if n_levels > 1:
+                        # Most new facts of a stream wait for others that come later: not even looked up here.
+                        second = words[offsets + 1]
+                        if words[second + KIND] == LOOKUP and not _reaches(
+                            words[second + PREDICATE],
+                            words[second + OP],
+                            words[second + R_LO],
+                            words[second + R_HI],
+                            lows[1],
+                            preds,
+                            dense,
+                        ):
+                            continue
+                    if not _bound(words, at, atom, atoms, args, registers, ranks):
+                        reached = 0
+                        continue
                     floor = 1
+                    at_atom[0] = atom
 
                 level, entering = floor, True
                 while level >= floor:
+                    reached = max(reached, level)
                     if level == n_levels:
-                        lo = add_left(lows[level], code[plan + H_LO], dense)
-                        hi = add_right(highs[level], code[plan + H_HI], dense)
-                        cut = code[plan + CUT]
+                        lo = add_left(lows[level], words[plan + H_LO], dense)
+                        hi = add_right(highs[level], words[plan + H_HI], dense)
+                        cut = words[plan + CUT]
                         if not cut & STREAM:
                             lo, hi = _clip(lo, hi, meta, horizon_lo, horizon_hi, cut)
                         if cut & DEFER and lo > horizon_hi:
@@ -284,11 +322,12 @@ def run(
                                 larger = np.empty(2 * later.shape[0] + 64, np.int64)
                                 larger[:later_end] = later[:later_end]
                                 later = larger
-                            later[later_end] = code[plan + HEAD]
+                            meta[NEXT_DUE] = min(meta[NEXT_DUE], lo)
+                            later[later_end] = words[plan + HEAD]
                             later[later_end + 1] = lo
                             later[later_end + 2] = hi
                             for i in range(n_head):
-                                source = code[plan + PLAN_SIZE + i]
+                                source = words[plan + PLAN_SIZE + i]
                                 later[later_end + 3 + i] = _source(source, registers)
                             later_end += 3 + n_head
                         elif lo <= hi:
@@ -296,30 +335,35 @@ def run(
                                 larger = np.empty(2 * following.shape[0] + 64, np.int64)
                                 larger[:following_end] = following[:following_end]
                                 following = larger
-                            following[following_end] = code[plan + HEAD]
+                            following[following_end] = words[plan + HEAD]
                             following[following_end + 1] = lo
                             following[following_end + 2] = hi
                             for i in range(n_head):
-                                source = code[plan + PLAN_SIZE + i]
+                                source = words[plan + PLAN_SIZE + i]
                                 following[following_end + 3 + i] = _source(source, registers)
                             following_end += 3 + n_head
                         level -= 1
                         entering = False
                         continue
 
-                    at = code[offsets + level]
-                    kind, op, r_lo, r_hi = code[at + KIND], code[at + OP], code[at + R_LO], code[at + R_HI]
+                    at = words[offsets + level]
+                    kind, op, r_lo, r_hi = words[at + KIND], words[at + OP], words[at + R_LO], words[at + R_HI]
                     now_lo, now_hi = lows[level], highs[level]
                     if entering:
-                        n_key = code[at + N_KEY]
-                        for i in range(n_key):
-                            values[i] = _source(code[at + LEVEL_SIZE + i], registers)
-                        index = code[at + INDEX]
-                        if index < 0:
-                            slot = find_atom(code[at + PREDICATE], values, 0, n_key, atoms, args, table)
+                        n_key = words[at + N_KEY]
+                        index = words[at + INDEX]
+                        if words[at + SAME] >= 0:
+                            at_atom[level] = at_atom[words[at + SAME]]
+                            at_entry[level] = -1
+                        elif index < 0:
+                            for i in range(n_key):
+                                values[i] = _source(words[at + LEVEL_SIZE + i], registers)
+                            slot = find_atom(words[at + PREDICATE], values, 0, n_key, atoms, args, table)
                             at_atom[level] = table[slot]
                             at_entry[level] = -1
                         else:
+                            for i in range(n_key):
+                                values[i] = _source(words[at + LEVEL_SIZE + i], registers)
                             slot = find_key(index, values, n_key, index_table[index, 1:], atoms, args, entries, keys)
                             entry = keys[slot, 1]
                             at_entry[level] = entries[entry, 1] if entry >= 0 else -1
@@ -334,7 +378,7 @@ def run(
                         length = atoms[found, LENGTH] if found >= 0 else 0
                         start = atoms[found, START] if found >= 0 else 0
                         i = at_interval[level] + 1
-                        if i == 0 and not _bound(code, at, max(found, 0), atoms, args, registers, ranks):
+                        if i == 0 and not _bound(words, at, max(found, 0), atoms, args, registers, ranks):
                             i = length + 1
                         entering = False
                         while i <= length:
@@ -363,7 +407,7 @@ def run(
                         i = at_interval[level]
                         if i < 0:
                             i = length
-                            if _bound(code, at, found, atoms, args, registers, ranks):
+                            if _bound(words, at, found, atoms, args, registers, ranks):
                                 if op == HOLDS:
                                     i = first_after(iv, start, length, now_lo)
                                 elif op == DIAMOND:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tidelog.analysis.flatten import COMPARISONS, FlatLiteral, FlatRule, Op
 from tidelog.engine import machine, tables
-from tidelog.engine.store import Code, Store
+from tidelog.engine.machine import Code
+from tidelog.engine.store import Store
 from tidelog.language.facts import format_value
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
 
@@ -124,9 +125,11 @@ def _start_cost(literal: FlatLiteral, others: list[FlatLiteral], size: Callable[
     return not covered, size(literal.predicate)
 
 
-def _next_cost(literal: FlatLiteral, bound: set[Variable], size: Callable[[str], int]) -> tuple[bool, int, int]:
+def _next_cost(literal: FlatLiteral, bound: set[Variable], size: Callable[[str], int]) -> tuple[bool, int, int, int]:
+    """Best is what is found without an index, then what is known best, then what is small, then what is most recent:
+    on a stream that is what comes last, so that one sees at once where it has not come yet."""
     known = len(_bound_positions(literal, bound))
-    return known < len(literal.args), -known, size(literal.predicate)
+    return known < len(literal.args), -known, size(literal.predicate), literal.range[1]
 
 
 def _bound_positions(literal: FlatLiteral, bound: set[Variable]) -> tuple[int, ...]:
@@ -151,6 +154,7 @@ def encoded(
     """The table of plans; `triggers` are the numbers of the plans that new facts of a predicate drive."""
     words: list[int] = []
     starts: list[int] = []
+    joins: list[list[list[int]]] = []
     width = 8
     for plan in plans:
         registers: dict[Variable, int] = {}
@@ -160,7 +164,9 @@ def encoded(
 
         levels: list[list[int]] = []
         for number, step in enumerate(plan.steps):
-            levels.append(_level(step, number == 0 and plan.driven, registers, source, store, numbers))
+            same = _same_atom(plan.steps, number)
+            levels.append(_level(step, number == 0 and plan.driven, same, registers, source, store, numbers))
+        joins.append(levels)
         start = len(words)
         starts.append(start)
         head = [source(term) for term in plan.rule.args]
@@ -172,13 +178,20 @@ def encoded(
         for level in levels:
             words += level
         width = max(width, len(levels) + 2, len(registers) + 2, *(len(s.literal.args) + 2 for s in plan.steps), 0)
-    counts = [len(triggers.get(pred, ())) for pred in range(len(store.preds))]
-    ordered = [plan for pred in range(len(store.preds)) for plan in triggers.get(pred, ())]
+    # Plans that begin alike stand side by side, so that one that fails speaks for those behind it.
+    driven = [sorted(triggers.get(pred, ()), key=joins.__getitem__) for pred in range(len(store.preds))]
+    ordered = [plan for some in driven for plan in some]
+    shared = [
+        _common(joins[plan], joins[some[place - 1]]) if place else 0
+        for some in driven
+        for place, plan in enumerate(some)
+    ]
     return Code(
         np.array(starts or [0], np.int64),
         np.array(words or [0], np.int64),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.cumsum([0, *map(len, driven)]),
         np.array(ordered or [0], np.int64),
+        np.array(shared or [0], np.int64),
         max(width, int(store.preds[:, tables.ARITY].max()) + 2),
     )
 
@@ -186,6 +199,7 @@ def encoded(
 def _level(
     step: Step,
     driver: bool,
+    same: int,
     registers: dict[Variable, int],
     source: Callable[[Term], int],
     store: Store,
@@ -215,6 +229,7 @@ def _level(
         int(literal.op),
         *literal.range,
         index,
+        same,
         len(key),
         len(binds) // 2,
         len(checks) // 2,
@@ -224,6 +239,23 @@ def _level(
         *checks,
         *compared,
     ]
+
+
+def _common(some: list[list[int]], others: list[list[int]]) -> int:
+    """With how many equal levels two plans begin."""
+    count = 0
+    while count < min(len(some), len(others)) and some[count] == others[count]:
+        count += 1
+    return count
+
+
+def _same_atom(steps: tuple[Step, ...], number: int) -> int:
+    """The first step before a step that is about the same atom, whatever its variables are bound to; -1 without one."""
+    asked = steps[number].literal
+    for before, step in enumerate(steps[:number]):
+        if (step.literal.predicate, step.literal.args) == (asked.predicate, asked.args):
+            return before
+    return -1
 
 
 def _atom(predicate: str, args: tuple[Term, ...]) -> str:

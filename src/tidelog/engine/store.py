@@ -8,12 +8,16 @@ double when they are full; what refers into them are numbers, so nothing else ch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine import machine, tables
+from tidelog.engine import machine, tables, window
+from tidelog.engine.machine import Code
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Int64s = NDArray[np.int64]
@@ -65,15 +69,7 @@ class Rows:
         return Rows(self.args[:, keep], self.lo[keep], self.hi[keep])
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Plans as the machine reads them: `plans[p]` is where plan p begins in `words`; triggers by predicate."""
-
-    plans: Int64s
-    words: Int64s
-    trigger_start: Int64s
-    trigger_list: Int64s
-    width: int
+_ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
 
 
 class Tired(Exception):
@@ -86,19 +82,23 @@ class Store:
     def __init__(self, arities: list[int], dense: bool, ranks: Int64s) -> None:
         self.dense = dense
         self.ranks = ranks
-        self.preds: tables.Array = np.zeros((len(arities), 5), np.int64)
+        self.preds: tables.Array = np.zeros((len(arities), tables.PRED_SIZE), np.int64)
         self.preds[:, tables.ARITY] = arities
+        self.preds[:, tables.LATEST] = NEG_INF
         self.indexes: list[tuple[int, tuple[int, ...]]] = []
         self.index_list: tables.Array = np.zeros(1, np.int64)
         self.index_table: tables.Array = np.zeros((1, max(arities, default=0) + 1), np.int64)
-        self.atoms: tables.Array = np.zeros((64, 5), np.int32)
+        self.atoms: tables.Array = _ATOMS.copy()
         self.args: tables.Array = np.zeros(256, np.int32)
         self.table: tables.Array = np.full(128, -1, np.int32)
         self.entries: tables.Array = np.zeros((64, 2), np.int32)
         self.keys: tables.Array = np.full((128, 2), -1, np.int32)
-        self.iv: tables.Array = np.zeros((64, 2), np.int64)
+        self.iv: tables.Array = _IV.copy()
         self.meta: tables.Array = np.zeros(tables.META_SIZE, np.int64)
         self.meta[tables.FREE :] = -1
+        self.meta[tables.NEXT_DUE] = POS_INF
+        self.scratch: tables.Array = np.zeros((7, 16), np.int64)
+        self.pieces: tables.Array = np.zeros((16, 2), np.int64)
         self.horizon = (NEG_INF, POS_INF)
         self.allowance = 1 << 62
         #: Records that lie beyond the horizon, and where they end.
@@ -185,26 +185,13 @@ class Store:
 
     def work(self, code: Code, queue: Int64s, end: int) -> None:
         """Works a queue off, with all that follows from it."""
-        horizon = np.array([*self.horizon, self.dense, code.width], np.int64)
         position, following, following_end = 0, np.empty(4096, np.int64), 0
         while True:
             status, queue, position, end, following, following_end, self.later, self.later_end = machine.run(
-                code.plans,
-                code.words,
-                code.trigger_start,
-                code.trigger_list,
-                self.preds,
-                self.index_list,
-                self.index_table,
-                self.atoms,
-                self.args,
-                self.table,
-                self.entries,
-                self.keys,
-                self.iv,
-                self.meta,
-                self.ranks,
-                horizon,
+                code,
+                self.tables(code),
+                *self.horizon,
+                self.dense,
                 queue,
                 position,
                 end,
@@ -221,7 +208,7 @@ class Store:
             if status == machine.EVALUATED:
                 self._work_by_batches(code, following, following_end)
                 return
-            self._grow()
+            self.grow()
 
     def _work_by_batches(self, code: Code, queue: Int64s, end: int) -> None:
         """Works a long queue off, each batch of it with all that follows, since what is near then stays near."""
@@ -240,9 +227,121 @@ class Store:
         tables.unpack(pred, self.atoms, n_atoms, self.args, self.iv, args, lo, hi)
         return Rows(args, lo, hi)
 
-    def _grow(self) -> None:
+    def tables(self, code: Code) -> tables.Tables:
+        """The arrays as they are now, with room for what the machine notes while it runs some plans."""
+        if code.width >= self.scratch.shape[1]:
+            self.scratch = np.zeros((7, code.width + 1), np.int64)
+        return tables.Tables(
+            self.preds,
+            self.index_list,
+            self.index_table,
+            self.atoms,
+            self.args,
+            self.table,
+            self.entries,
+            self.keys,
+            self.iv,
+            self.meta,
+            self.ranks,
+            self.scratch,
+            self.pieces,
+        )
+
+    def copy(self) -> Store:
+        """The same facts, free to change."""
+        other = copy(self)
+        for name in ("preds", "atoms", "args", "table", "entries", "keys", "iv", "meta", "later"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def compact(self) -> None:
+        """Leaves atoms behind that hold nowhere, and gives their room back."""
+        meta = self.meta
+        atoms, args, intervals = window.measure(self.atoms, self.iv, meta, self.preds)
+        new_atoms = np.zeros((atoms + 64, self.atoms.shape[1]), np.int32)
+        new_args = np.zeros(args + 256, np.int32)
+        new_iv = np.zeros((intervals + 64, 2), np.int64)
+        window.move(self.atoms, self.args, self.iv, meta, self.preds, new_atoms, new_args, new_iv)
+        self.atoms, self.args, self.iv = new_atoms, new_args, new_iv
+        meta[tables.N_ATOMS], meta[tables.N_ARGS], meta[tables.N_IV] = atoms, args, intervals
+        meta[tables.FREE :] = -1
+        self.preds[:, tables.SIZE] = np.bincount(new_atoms[:atoms, tables.PRED], minlength=len(self.preds))
+        self._rehash()
+
+    def held(self) -> dict[str, NDArray[Any]]:
+        """All facts and deferred records, from which `put` makes the same store."""
+        meta = self.meta
+        if meta[tables.N_IV] > 2 * meta[tables.HELD] + 1024:
+            self.compact()
+        return {
+            "atoms": self.atoms[: meta[tables.N_ATOMS]],
+            "args": self.args[: meta[tables.N_ARGS]],
+            "iv": self.iv[: meta[tables.N_IV]],
+            "meta": meta,
+            "latest": self.preds[:, tables.LATEST],
+            "indexes": np.array([[pred, *positions] for pred, positions in self._padded()], np.int64),
+            "table": self.table,
+            "entries": self.entries[: meta[tables.N_ENTRIES]],
+            "keys": self.keys,
+            "later": self.later[: self.later_end],
+        }
+
+    def _padded(self) -> list[tuple[int, list[int]]]:
+        """The indexes, all of one length."""
+        longest = max((len(positions) for _, positions in self.indexes), default=0)
+        return [(pred, [len(p), *p, *([-1] * (longest - len(p)))]) for pred, p in self.indexes]
+
+    def put(self, held: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
+        """Takes over what another store of the same predicates held, with other numbers for its constants, if any."""
+        self.atoms, self.iv = (np.concatenate([held[name], room]) for name, room in (("atoms", _ATOMS), ("iv", _IV)))
+        args = held["args"] if ids is None else ids[held["args"]]
+        self.args = np.concatenate([args, np.zeros(256, np.int32)])
+        self.meta = held["meta"].copy()
+        atoms = held["atoms"]
+        self.preds[:, tables.LATEST] = held["latest"]
+        self.preds[:, tables.SIZE] = np.bincount(atoms[:, tables.PRED], minlength=len(self.preds))
+        self.later, self.later_end = np.append(held["later"], 0), len(held["later"])
+        mine = np.array([[pred, *positions] for pred, positions in self._padded()], np.int64)
+        if ids is not None:
+            window.renumber_waiting(self.later, self.later_end, self.preds, ids)
+        if ids is None and np.array_equal(mine, held["indexes"]):
+            self.table, self.keys = held["table"], held["keys"]
+            self.entries = np.concatenate([held["entries"], np.zeros((64, 2), np.int32)])
+        else:
+            self._rehash()
+
+    def constants(self, count: int) -> NDArray[np.bool_]:
+        """Which of so many constants there are in facts, and in records that wait."""
+        used = np.zeros(count, np.bool_)
+        used[self.args[: self.meta[tables.N_ARGS]]] = True
+        window.mark_waiting(self.later, self.later_end, self.preds, used)
+        return used
+
+    def renumber(self, ids: Int32s) -> None:
+        """Gives constants other numbers."""
+        n_args = self.meta[tables.N_ARGS]
+        self.args[:n_args] = ids[self.args[:n_args]]
+        window.renumber_waiting(self.later, self.later_end, self.preds, ids)
+        self._rehash()
+
+    def _rehash(self) -> None:
+        """Fills the hash tables anew."""
+        meta = self.meta
+        n_atoms = int(meta[tables.N_ATOMS])
+        self.table = np.full(1 << ((n_atoms + 64) * 4 // 3).bit_length(), -1, np.int32)
+        tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        meta[[tables.N_ENTRIES, tables.N_KEYS]] = 0
+        need = sum(self.size(pred) for pred, _ in self.indexes) + 64
+        self.entries = np.zeros((need, 2), np.int32)
+        self.keys = np.full((1 << (2 * need - 1).bit_length(), 2), -1, np.int32)
+        for number, (pred, _) in enumerate(self.indexes):
+            tables.index_all(pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, meta)
+
+    def grow(self) -> None:
         """Makes room for half as much again, and for twice the largest block of intervals that there can be."""
         meta = self.meta
+        longest = int(self.atoms[: meta[tables.N_ATOMS], tables.LENGTH].max(initial=0))
+        self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
         self._room(
             atoms=int(meta[tables.N_ATOMS]) // 2 + 64,
             args=int(meta[tables.N_ARGS]) // 2 + 256,
@@ -286,7 +385,7 @@ def _crowded(rows: Rows) -> bool:
 
 def _nothing(n_preds: int) -> Code:
     zeros = np.zeros(n_preds + 1, np.int64)
-    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), 64)
+    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), np.zeros(1, np.int64), 64)
 
 
 def coalesced(rows: Rows) -> Rows:

@@ -6,11 +6,12 @@ a key are a linked list; free blocks of the interval pool are linked through the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.timeline.grid import POS_INF
 from tidelog.timeline.kernels import allocating_kernel, inlined, kernel
 
 Array = NDArray[Any]
@@ -21,13 +22,33 @@ Number = Any
 # Columns of an atom.
 PRED, ARGS, START, LENGTH, CAPACITY = range(5)
 
-# Counters of a store (NEWS: the parts that were new); from FREE on, the heads of the free lists of interval blocks of
-# 1, 2, 4, ... intervals.
-N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, FREE = range(10)
+# Counters of a store (NEWS: the parts that were new; HELD: the intervals of all atoms; ENDLESS: those of them that
+# never end; NEXT_DUE: where the first of the deferred records begins); from FREE on, the heads of the free lists of
+# interval blocks of 1, 2, 4, ... intervals.
+N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, HELD, ENDLESS, NEXT_DUE, FREE = range(13)
 META_SIZE = FREE + 40
 
-# Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of atoms.
-ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE = range(5)
+# Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of atoms,
+# and the last position at which any of its facts has ever held.
+ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, PRED_SIZE = range(7)
+
+
+class Tables(NamedTuple):
+    """The arrays of a store, as compiled code takes them."""
+
+    preds: Array
+    index_list: Array
+    index_table: Array
+    atoms: Array
+    args: Array
+    table: Array
+    entries: Array
+    keys: Array
+    iv: Array
+    meta: Array
+    ranks: Array
+    scratch: Array
+    pieces: Array
 
 
 @inlined
@@ -118,7 +139,10 @@ def index_atom(
 @inlined
 def first_after(iv: Array, start: int, length: int, at: int) -> Number:
     """The first interval of a list whose right end is at or after `at`."""
-    lo, hi = 0, length
+    # Streams come in the order of time and ask for what is near: that is at the end of the list.
+    if length == 0 or iv[start + length - 1, 1] < at:
+        return length
+    lo, hi = 0, length - 1
     while lo < hi:
         mid = (lo + hi) >> 1
         if iv[start + mid, 1] < at:
@@ -167,6 +191,7 @@ def insert(atom: int, lo: int, hi: int, atoms: Array, iv: Array, meta: Array, pi
     if n == 0:
         return 0, merged_lo, merged_hi
     grown = length - (last - first) + 1
+    endless = 1 if hi == POS_INF and (length == 0 or iv[start + length - 1, 1] != POS_INF) else 0
     # What has to move is work, too: it counts towards what a search may take.
     meta[TAKEN] += (length - last) >> 6
     if grown > capacity:
@@ -195,6 +220,8 @@ def insert(atom: int, lo: int, hi: int, atoms: Array, iv: Array, meta: Array, pi
             iv[start + i + grown - length, 1] = iv[start + i, 1]
     iv[start + first, 0], iv[start + first, 1] = merged_lo, merged_hi
     atoms[atom, LENGTH] = grown
+    meta[HELD] += grown - length
+    meta[ENDLESS] += endless
     return n, merged_lo, merged_hi
 
 

@@ -2,95 +2,137 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from tidelog.engine.tables import ARGS, ARITY, LENGTH, N_ATOMS, PRED, START, Array
+from tidelog.engine.tables import (
+    ARGS,
+    ARITY,
+    CAPACITY,
+    ENDLESS,
+    HELD,
+    LENGTH,
+    N_ATOMS,
+    PRED,
+    START,
+    Array,
+    Number,
+    Tables,
+    find_key,
+)
 from tidelog.timeline.grid import POS_INF
-from tidelog.timeline.kernels import allocating_kernel, kernel
+from tidelog.timeline.kernels import kernel
+
+
+class Found(NamedTuple):
+    """Answers one after the other: their arguments, `arity` for each, and their intervals."""
+
+    args: Array
+    lo: Array
+    hi: Array
 
 
 @kernel
-def forget(atoms: Array, iv: Array, meta: Array, limits: Array) -> tuple[int, int, int]:
-    """Drops the intervals that end before their predicate's limit.
-
-    Returns how many are left that end some day, how many that do not, and how many atoms have none.
-    """
-    finite, endless, empty = 0, 0, 0
+def forget(atoms: Array, iv: Array, meta: Array, base: int, retention: Array) -> Number:
+    """Drops what ended longer ago, from a position on, than its predicate is kept. Returns how many atoms are empty."""
+    empty = 0
     for atom in range(meta[N_ATOMS]):
         length = atoms[atom, LENGTH]
         if length == 0:
             empty += 1
             continue
-        limit, start = limits[atoms[atom, PRED]], atoms[atom, START]
+        limit, start = base - retention[atoms[atom, PRED]], atoms[atom, START]
         gone = 0
         while gone < length and iv[start + gone, 1] < limit:
             gone += 1
         if gone:
+            if iv[start + gone - 1, 1] == POS_INF:
+                meta[ENDLESS] -= 1
             for i in range(gone, length):
                 iv[start + i - gone, 0], iv[start + i - gone, 1] = iv[start + i, 0], iv[start + i, 1]
-            length -= gone
-            atoms[atom, LENGTH] = length
-            if length == 0:
+            meta[HELD] -= gone
+            atoms[atom, LENGTH] = length - gone
+            if gone == length:
                 empty += 1
-                continue
-        if iv[start + length - 1, 1] == POS_INF:
-            endless += 1
-            finite += length - 1
-        else:
-            finite += length
-    return finite, endless, empty
-
-
-@allocating_kernel
-def ended(
-    pred: int, since: int, until: int, arity: int, atoms: Array, args: Array, iv: Array, meta: Array
-) -> tuple[Array, Array, Array, int]:
-    """The intervals of a predicate that end at or after `since` and before `until`, and when the next one may end."""
-    count, following = 0, POS_INF
-    for atom in range(meta[N_ATOMS]):
-        if atoms[atom, PRED] == pred:
-            for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
-                if iv[i, 1] >= until:
-                    following = min(following, iv[i, 1])
-                elif iv[i, 1] >= since:
-                    count += 1
-    columns = np.empty((arity, count), np.int32)
-    lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
-    row = 0
-    if count:
-        for atom in range(meta[N_ATOMS]):
-            if atoms[atom, PRED] == pred:
-                for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
-                    if since <= iv[i, 1] < until:
-                        for k in range(arity):
-                            columns[k, row] = args[atoms[atom, ARGS] + k]
-                        lo[row], hi[row] = iv[i, 0], iv[i, 1]
-                        row += 1
-    return columns, lo, hi, following
-
-
-@allocating_kernel
-def holding(pred: int, at: int, arity: int, atoms: Array, args: Array, iv: Array, meta: Array) -> Array:
-    """The arguments of a predicate's atoms that hold at a position."""
-    found = np.empty((arity, 16), np.int32)
-    count = 0
-    for atom in range(meta[N_ATOMS]):
-        if atoms[atom, PRED] == pred:
-            for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
-                if iv[i, 0] <= at <= iv[i, 1]:
-                    if count == found.shape[1]:
-                        larger = np.empty((arity, 2 * count), np.int32)
-                        larger[:, :count] = found
-                        found = larger
-                    for k in range(arity):
-                        found[k, count] = args[atoms[atom, ARGS] + k]
-                    count += 1
-                    break
-    return found[:, :count].copy()
+    return empty
 
 
 @kernel
-def next_change(after: int, cut: int, persisting: Array, atoms: Array, iv: Array, meta: Array) -> int:
+def first_entry(index: int, tables: Tables) -> Number:
+    """The first entry of an index that lists all atoms of a predicate, or -1."""
+    return tables.keys[
+        find_key(
+            index,
+            tables.scratch[1],
+            0,
+            tables.index_table[index, 1:],
+            tables.atoms,
+            tables.args,
+            tables.entries,
+            tables.keys,
+        ),
+        1,
+    ]
+
+
+@kernel
+def count_ended(entry: int, since: int, until: int, tables: Tables) -> tuple[Number, Number]:
+    """How many listed intervals end at or after `since` and before `until`, and when the next one may end."""
+    atoms, iv = tables.atoms, tables.iv
+    count, following = 0, POS_INF
+    while entry >= 0:
+        atom = tables.entries[entry, 0]
+        start = atoms[atom, START]
+        i = start + atoms[atom, LENGTH] - 1
+        while i >= start and iv[i, 1] >= since:
+            if iv[i, 1] >= until:
+                following = min(following, iv[i, 1])
+            else:
+                count += 1
+            i -= 1
+        entry = tables.entries[entry, 1]
+    return count, following
+
+
+@kernel
+def write_ended(entry: int, since: int, until: int, arity: int, tables: Tables, found: Found, row: int) -> Number:
+    """Writes the listed intervals that end at or after `since` and before `until`; returns where they end."""
+    atoms, iv = tables.atoms, tables.iv
+    while entry >= 0:
+        atom = tables.entries[entry, 0]
+        start = atoms[atom, START]
+        i = start + atoms[atom, LENGTH] - 1
+        while i >= start and iv[i, 1] >= since:
+            if iv[i, 1] < until:
+                for k in range(arity):
+                    found.args[row * arity + k] = tables.args[atoms[atom, ARGS] + k]
+                found.lo[row], found.hi[row] = iv[i, 0], iv[i, 1]
+                row += 1
+            i -= 1
+        entry = tables.entries[entry, 1]
+    return row
+
+
+@kernel
+def write_holding(entry: int, at: int, when: int, arity: int, tables: Tables, found: Found, row: int) -> Number:
+    """Writes the listed atoms that hold at a position, as answers at the time `when`; returns where they end."""
+    atoms, iv = tables.atoms, tables.iv
+    while entry >= 0:
+        atom = tables.entries[entry, 0]
+        start = atoms[atom, START]
+        i = start + atoms[atom, LENGTH] - 1
+        while i >= start and iv[i, 0] > at:
+            i -= 1
+        if i >= start and iv[i, 1] >= at:
+            for k in range(arity):
+                found.args[row * arity + k] = tables.args[atoms[atom, ARGS] + k]
+            found.lo[row], found.hi[row] = when, when
+            row += 1
+        entry = tables.entries[entry, 1]
+    return row
+
+
+@kernel
+def next_change(after: int, cut: int, persisting: Array, atoms: Array, iv: Array, meta: Array) -> Number:
     """The first position after the given one at which some interval begins or has ended.
 
     Intervals of persisting predicates that end at `cut` were only evaluated up to there, and are not over.
@@ -106,7 +148,7 @@ def next_change(after: int, cut: int, persisting: Array, atoms: Array, iv: Array
 
 
 @kernel
-def due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -> tuple[int, int, int]:
+def due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -> tuple[Number, Number, Number]:
     """Moves the deferred records that begin by the horizon into a queue with room for all.
 
     Returns how far the queue and the deferred records then reach, and when the next of these begins.
@@ -128,32 +170,73 @@ def due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -> tup
 
 
 @kernel
-def arranged(
-    relation: Array,
-    row: Array,
-    numbers: Array,
-    arities: Array,
-    starts: Array,
-    args: Array,
-    lo: Array,
-    hi: Array,
-    queue: Array,
-    offsets: Array,
-) -> None:
-    """Rows of several relations as records, one after the other; `offsets` is where each begins, and where they end.
-
-    A relation's number is its predicate's, or -1 where no rule reads it; `starts` is where its arguments stand.
-    """
+def mark_waiting(later: Array, end: int, preds: Array, used: Array) -> None:
+    """Marks the constants of deferred records."""
     at = 0
-    for i in range(len(relation)):
-        offsets[i] = at
-        pred = numbers[relation[i]]
-        if pred < 0 or lo[i] > hi[i]:
-            continue
-        queue[at], queue[at + 1], queue[at + 2] = pred, lo[i], hi[i]
-        arity = arities[relation[i]]
-        begin = starts[relation[i]] + row[i] * arity
-        for k in range(arity):
-            queue[at + 3 + k] = args[begin + k]
+    while at < end:
+        arity = preds[later[at], ARITY]
+        for i in range(at + 3, at + 3 + arity):
+            used[later[i]] = True
         at += 3 + arity
-    offsets[len(relation)] = at
+
+
+@kernel
+def renumber_waiting(later: Array, end: int, preds: Array, ids: Array) -> None:
+    """Gives the constants of deferred records other numbers."""
+    at = 0
+    while at < end:
+        arity = preds[later[at], ARITY]
+        for i in range(at + 3, at + 3 + arity):
+            later[i] = ids[later[i]]
+        at += 3 + arity
+
+
+@kernel
+def clear(pred: int, atoms: Array, iv: Array, meta: Array) -> None:
+    """Drops all intervals of a predicate."""
+    for atom in range(meta[N_ATOMS]):
+        length = atoms[atom, LENGTH]
+        if atoms[atom, PRED] == pred and length:
+            meta[HELD] -= length
+            if iv[atoms[atom, START] + length - 1, 1] == POS_INF:
+                meta[ENDLESS] -= 1
+            atoms[atom, LENGTH] = 0
+
+
+@kernel
+def measure(atoms: Array, iv: Array, meta: Array, preds: Array) -> tuple[Number, Number, Number]:
+    """How many atoms hold somewhere, how many arguments they have, and how much room their intervals take."""
+    count, n_args, room = 0, 0, 0
+    for atom in range(meta[N_ATOMS]):
+        if atoms[atom, LENGTH]:
+            count += 1
+            n_args += preds[atoms[atom, PRED], ARITY]
+            size = 1
+            while size < atoms[atom, LENGTH]:
+                size *= 2
+            room += size
+    return count, n_args, room
+
+
+@kernel
+def move(
+    atoms: Array, args: Array, iv: Array, meta: Array, preds: Array, new_atoms: Array, new_args: Array, new_iv: Array
+) -> None:
+    """Moves the atoms that hold somewhere into arrays that have room for them, as `measure` tells."""
+    count, n_args, room = 0, 0, 0
+    for atom in range(meta[N_ATOMS]):
+        length = atoms[atom, LENGTH]
+        if length == 0:
+            continue
+        size = 1
+        while size < length:
+            size *= 2
+        new_atoms[count, PRED], new_atoms[count, LENGTH], new_atoms[count, CAPACITY] = atoms[atom, PRED], length, size
+        new_atoms[count, ARGS], new_atoms[count, START] = n_args, room
+        arity = preds[atoms[atom, PRED], ARITY]
+        for k in range(arity):
+            new_args[n_args + k] = args[atoms[atom, ARGS] + k]
+        start = atoms[atom, START]
+        for i in range(length):
+            new_iv[room + i, 0], new_iv[room + i, 1] = iv[start + i, 0], iv[start + i, 1]
+        count, n_args, room = count + 1, n_args + arity, room + size

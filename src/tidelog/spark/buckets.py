@@ -174,16 +174,15 @@ class Bucket:
 
     def _leaving(self, taken: Taken) -> Iterator[Row]:
         """Answers on their way to the user, or to the stages that read them."""
-        symbols = taken.answers.symbols
-        for _, rows, grid in taken.answers.groups:
-            for predicate, part in given_rows(self.part, rows, symbols):
-                if self.number and predicate in self.part.copied:
-                    continue
-                relation = relation_of(predicate, part, grid)
-                if predicate == self.job.query and self.part.last:
-                    payload = pieces.packed(symbols, grid.denominator, self.reasoner.dates, relation)
-                    yield Row(self.number, OUT, ANSWER, payload)
-                yield from addressed(symbols, grid.denominator, False, relation, self.part.routes[predicate])
+        rows, grid, symbols = taken.answers.block()
+        for predicate, part in given_rows(self.part, rows, symbols) if len(rows) else ():
+            if self.number and predicate in self.part.copied:
+                continue
+            relation = relation_of(predicate, part, grid)
+            if predicate == self.job.query and self.part.last:
+                payload = pieces.packed(symbols, grid.denominator, self.reasoner.dates, relation)
+                yield Row(self.number, OUT, ANSWER, payload)
+            yield from addressed(symbols, grid.denominator, False, relation, self.part.routes[predicate])
 
     def _told(self) -> Iterator[Row]:
         """Tells every bucket of the next stage up to when this one has given all."""
@@ -271,7 +270,7 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
             kept.append(payload)
             continue
         symbols = Symbols()
-        ids = symbols.merge_texts(piece.offsets.copy(), piece.pool.copy())
+        ids = symbols.intern_all(piece.pool.copy(), piece.offsets.copy())
         relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
         if not late.all():
             timely_part = pieces.part_of(relation, ~late)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
+from tidelog.engine.steps import AT_SIZE
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.codes import suggest
 from tidelog.language.program import Program, read_text
@@ -223,7 +226,7 @@ class _Reading:
             top.refuse("TL805", f"`at` cannot be `{at}`", "at", law="`at` is intervals, input, or every:10s")
             return None
         try:
-            OutputTimes(at)
+            OutputTimes(at, np.zeros(AT_SIZE, np.int64), 1)
         except TidelogError as problem:
             top.refuse("TL805", problem.diagnostics[0].message, "at", help=problem.diagnostics[0].help)
         return at

@@ -1,100 +1,343 @@
-"""Facts on their way into a reasoner: rows of many relations in one order of arrival."""
+"""Facts on their way into a reasoner: rows of many relations in one order of arrival, laid out as steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidelog.data.columns import Relation
-from tidelog.engine import window
+from tidelog.data.dataset import Dataset
+from tidelog.data.symbols import Symbols
+from tidelog.engine.steps import Todo
 from tidelog.engine.store import Int32s, Int64s, Rows
+from tidelog.engine.tables import Array, Number
 from tidelog.reasoning import on_timeline
 from tidelog.streaming.answers import Group
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
+from tidelog.timeline.kernels import kernel
+
+
+class Clock(NamedTuple):
+    """Where time stands: the clock, up to where the input was complete, and the last time that was seen at all."""
+
+    now: int
+    closed: int
+    seen: int
+
+
+class Reading(NamedTuple):
+    """How facts are read: the engine's numbers of predicates, the grid, how late facts of a predicate may be (on the
+    grid), the length of a step (0: every time is one), the last position, whether the stream's own times matter, and
+    whether the clock stands still."""
+
+    numbers: Mapping[str, int]
+    grid: Grid
+    delay: Callable[[str], int]
+    step: int = 0
+    until: int = POS_INF
+    own_times: bool = False
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
 class Batch:
-    """`relation[i]` and `row[i]` say which row the i-th fact is; the rest describes the relations.
+    """Facts as steps, `counts` of them in each, and `before` that hold before time begins, up to `first_record`.
 
-    `numbers` are the engine's numbers of the relations' predicates, -1 where no rule reads them; `starts` is where the
-    arguments of a relation begin in `args`, row after row. `begin` and `stop` are a fact's ends as they were written,
-    in ticks: on the integers (0,3) holds from 1 to 2, but its times are 0 and 3.
+    `late` are the facts that came too late, by step; they do not count. `seen` is the last time at which any began.
     """
 
-    names: tuple[str, ...]
-    numbers: Int64s
-    arities: Int64s
-    starts: Int64s
-    args: Int32s
-    relation: Int64s
-    row: Int64s
-    lo: Int64s
-    hi: Int64s
-    begin: Int64s
-    stop: Int64s
-
-    def __len__(self) -> int:
-        return len(self.lo)
-
-    def where(self, keep: NDArray[np.bool_]) -> Batch:
-        return self if keep.all() else self._part(keep)
-
-    def between(self, first: int, last: int) -> Batch:
-        return self._part(slice(first, last))
-
-    def _part(self, part: NDArray[np.bool_] | Int64s | slice) -> Batch:
-        columns = ("relation", "row", "lo", "hi", "begin", "stop")
-        return replace(self, **{name: getattr(self, name)[part] for name in columns})
-
-    def records(self) -> tuple[Int64s, Int64s]:
-        """The records of the facts that some rule reads, and where the record of each fact begins, and all end."""
-        width = 3 + int(self.arities.max(initial=0))
-        queue, offsets = np.empty(width * len(self) + 1, np.int64), np.empty(len(self) + 1, np.int64)
-        columns = (self.relation, self.row, self.numbers, self.arities, self.starts, self.args, self.lo, self.hi)
-        window.arranged(*columns, queue, offsets)
-        return queue, offsets
-
-    def groups(self, grid: Grid) -> list[Group]:
-        """The facts themselves, one after the other."""
-        found: list[Group] = []
-        for i in range(len(self)):
-            relation = int(self.relation[i])
-            begin = int(self.starts[relation] + self.row[i] * self.arities[relation])
-            args = self.args[begin : begin + int(self.arities[relation])].reshape(-1, 1)
-            found.append(Group(self.names[relation], Rows(args, self.lo[i : i + 1], self.hi[i : i + 1]), grid))
-        return found
+    todo: Todo
+    counts: Int64s
+    before: int
+    first_record: int
+    late: Mapping[int, list[Group]]
+    symbols: Symbols
+    seen: int
 
 
-def arrange(relations: Sequence[Relation], ids: Int32s, numbers: Mapping[str, int], dense: bool) -> Batch:
-    """Relations as a batch; `ids` are the new numbers of their constants."""
-    sizes = [len(relation) for relation in relations]
-    arities = [relation.arity for relation in relations]
-    widths = [size * arity for size, arity in zip(sizes, arities, strict=True)]
-    args = np.concatenate([np.empty(0, np.int32), *(ids[relation.args].T.ravel() for relation in relations)])
-    lo = np.concatenate([np.empty(0, np.int64), *(relation.lo for relation in relations)])
-    hi = np.concatenate([np.empty(0, np.int64), *(relation.hi for relation in relations)])
-    batch = Batch(
-        tuple(relation.predicate for relation in relations),
-        np.array([numbers.get(r.predicate, -1) for r in relations] or [-1], np.int64),
-        np.array(arities or [0], np.int64),
-        np.cumsum([0, *widths])[:-1] if widths else np.zeros(1, np.int64),
-        args.astype(np.int32),
-        np.repeat(np.arange(len(relations)), sizes),
-        np.concatenate([np.empty(0, np.int64), *(np.arange(size) for size in sizes)]),
-        *on_timeline(lo, hi, dense),
-        np.where(lo == NEG_INF, NEG_INF, lo >> 1),
-        np.where(hi == POS_INF, POS_INF, (hi + 1) >> 1),
+class Facts(NamedTuple):
+    """Facts, one relation after the other. By relation: its predicate's number in the engine (-1 where no rule reads
+    it), its arity, size, first row, where its arguments stand, column by column, and its delay.
+
+    Ends are on the doubled grid. `weight` is how many facts a row stands for; without any, each is one.
+    """
+
+    relation: Array
+    lo: Array
+    hi: Array
+    weight: Array
+    args: Array
+    numbers: Array
+    arities: Array
+    sizes: Array
+    first: Array
+    starts: Array
+    delays: Array
+
+
+def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> Batch:
+    """The facts of a dataset, which is on the grid, as steps. Constants that some rule may see go into `symbols`."""
+    relations = [relation for relation in data.relations.values() if len(relation)]
+    ordered = all(relation.order is not None for relation in relations)
+    weight = np.empty(0, np.int64)
+    if not ordered and not reading.own_times and not reading.fixed:
+        relations, weight = _tallied(relations, reading, max(clock))
+    read = [relation.predicate in reading.numbers for relation in relations]
+    ids = _interned(symbols, data.symbols, [r for r, is_read in zip(relations, read, strict=True) if is_read])
+    sizes = np.array([len(relation) for relation in relations] or [0], np.int64)
+    arities = np.array([r.arity if is_read else 0 for r, is_read in zip(relations, read, strict=True)] or [0], np.int64)
+    widths = sizes * arities
+    facts = Facts(
+        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        _joined([relation.lo for relation in relations], np.int64),
+        _joined([relation.hi for relation in relations], np.int64),
+        weight,
+        _joined([ids[r.args].ravel() for r, is_read in zip(relations, read, strict=True) if is_read], np.int32),
+        np.array([reading.numbers.get(relation.predicate, -1) for relation in relations] or [-1], np.int64),
+        arities,
+        sizes,
+        np.cumsum(sizes) - sizes,
+        np.cumsum(widths) - widths,
+        np.array([reading.delay(relation.predicate) for relation in relations] or [0], np.int64),
     )
-    return batch._part(_arrival(relations, lo))
+    order = _arrival(relations, facts.lo, ordered)
+    return _laid_out(data, relations, facts, order, reading, clock)
 
 
-def _arrival(relations: Sequence[Relation], lo: Int64s) -> Int64s:
+def _joined(parts: list[Array], kind: type[np.generic]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
+
+
+def _interned(symbols: Symbols, others: Symbols, relations: Sequence[Relation]) -> Int32s:
+    """New numbers for the constants of relations, by old ones."""
+    used = np.zeros(len(others), np.bool_)
+    for relation in relations:
+        used[relation.args] = True
+    return symbols.merge(others, np.flatnonzero(used))
+
+
+def _tallied(relations: list[Relation], reading: Reading, after: int) -> tuple[list[Relation], Int64s]:
+    """Relations with how many facts each row stands for: points of predicates that no rule reads are only counted.
+
+    Only where all of them come after a position, so that none is late, and where they are close together.
+    """
+    unread = [relation for relation in relations if relation.predicate not in reading.numbers]
+    least, most, points = POS_INF, NEG_INF, 0
+    for relation in unread:
+        least, most, points = _points(relation.lo, relation.hi, least, most, points)
+    if points < 1024 or most - least > 4 * points or (least >> 1) * reading.grid.tick <= after:
+        return relations, np.empty(0, np.int64)
+    counts = np.zeros(most - least + 1, np.int64)
+    kept = [relation for relation in relations if relation.predicate in reading.numbers]
+    for relation in unread:
+        if _tally(relation.lo, relation.hi, least, counts) < len(relation):
+            longer = relation.lo != relation.hi
+            kept.append(
+                replace(relation, args=relation.args[:, longer], lo=relation.lo[longer], hi=relation.hi[longer])
+            )
+    times = np.flatnonzero(counts)
+    ones = np.ones(sum(map(len, kept)), np.int64)
+    nothing = np.empty((0, len(times)), np.int32)
+    return [*kept, Relation("", 0, nothing, times + least, times + least)], np.concatenate([ones, counts[times]])
+
+
+def _arrival(relations: Sequence[Relation], lo: Int64s, ordered: bool) -> Int64s:
     """The order of arrival, or of time where that is not known."""
-    known = [relation.order for relation in relations if relation.order is not None]
-    if known and len(known) == len(relations):
-        return np.argsort(np.concatenate(known), kind="stable")
-    return np.argsort(lo, kind="stable")
+    if not ordered:
+        least, most = (int(lo.min()), int(lo.max())) if len(lo) else (0, 0)
+        if most - least > 4 * len(lo) + 1024:
+            return np.argsort(lo, kind="stable")
+        order, counts = np.empty(len(lo), np.int64), np.zeros(most - least + 2, np.int64)
+        _sort_close(lo, least, counts, order)
+        return order
+    places = _joined([relation.order for relation in relations if relation.order is not None], np.int64)
+    order = np.full(len(places), -1, np.int64)
+    # Positions are 0, 1, 2, ... where facts are all that was read; of a part of them the order is still theirs.
+    return order if _inverted(places, order) else np.argsort(places, kind="stable")
+
+
+def _laid_out(
+    data: Dataset, relations: Sequence[Relation], facts: Facts, order: Int64s, reading: Reading, clock: Clock
+) -> Batch:
+    count = len(order)
+    grid = reading.grid
+    words = int((facts.sizes * (3 + facts.arities))[facts.numbers >= 0].sum())
+    todo = Todo(
+        np.empty(count, np.int64),
+        np.full(count, NEG_INF, np.int64),
+        np.zeros(count, np.bool_),
+        np.empty(words, np.int64),
+        np.empty(count, np.int64),
+        np.empty(2 * count if reading.own_times else 0, np.int64),
+        np.zeros(count, np.int64),
+    )
+    counts, late = np.zeros(count, np.int64), np.empty((count, 2), np.int64)
+    steps, first_record, before, n_late, seen = _lay_out(
+        facts,
+        order,
+        grid.dense,
+        reading.step,
+        reading.until,
+        reading.own_times,
+        reading.fixed,
+        *clock,
+        todo,
+        counts,
+        late,
+    )
+    late_facts: dict[int, list[Group]] = {}
+    for step, row in late[:n_late].tolist():
+        relation = int(facts.relation[row])
+        late_facts.setdefault(step, []).append(_fact(relations[relation], row - int(facts.first[relation]), grid))
+    return Batch(
+        todo._replace(
+            clocks=todo.clocks[:steps],
+            lasts=todo.lasts[:steps],
+            over=todo.over[:steps],
+            record_ends=todo.record_ends[:steps],
+            time_ends=todo.time_ends[:steps],
+        ),
+        counts[:steps],
+        before,
+        first_record,
+        late_facts,
+        data.symbols,
+        seen,
+    )
+
+
+def _fact(relation: Relation, row: int, grid: Grid) -> Group:
+    some = slice(row, row + 1)
+    rows = Rows(relation.args[:, some], *on_timeline(relation.lo[some], relation.hi[some], grid.dense))
+    return Group(relation.predicate, rows, grid)
+
+
+@kernel
+def _points(lo: Array, hi: Array, least: int, most: int, points: int) -> tuple[Number, Number, Number]:
+    """The least and the greatest time of points, and how many there are, together with those found before."""
+    for i in range(len(lo)):
+        if lo[i] == hi[i]:
+            least, most = min(least, lo[i]), max(most, lo[i])
+            points += 1
+    return least, most, points
+
+
+@kernel
+def _tally(lo: Array, hi: Array, least: int, counts: Array) -> Number:
+    """Counts points by time; returns how many there were."""
+    points = 0
+    for i in range(len(lo)):
+        if lo[i] == hi[i]:
+            counts[lo[i] - least] += 1
+            points += 1
+    return points
+
+
+@kernel
+def _sort_close(keys: Array, least: int, counts: Array, order: Array) -> None:
+    """The stable order of keys that are close together, by counting."""
+    for key in keys:
+        counts[key - least + 1] += 1
+    for i in range(1, len(counts)):
+        counts[i] += counts[i - 1]
+    for row in range(len(keys)):
+        order[counts[keys[row] - least]] = row
+        counts[keys[row] - least] += 1
+
+
+@kernel
+def _inverted(places: Array, order: Array) -> bool:
+    """Writes the inverse of a permutation into an array of -1; False where it is none."""
+    for row in range(len(places)):
+        place = places[row]
+        if place < 0 or place >= len(order) or order[place] >= 0:
+            return False
+        order[place] = row
+    return True
+
+
+@kernel
+def _lay_out(
+    facts: Facts,
+    order: Array,
+    dense: bool,
+    length: int,
+    until: int,
+    own_times: bool,
+    fixed: bool,
+    now: int,
+    closed: int,
+    seen: int,
+    todo: Todo,
+    counts: Array,
+    late: Array,
+) -> tuple[Number, Number, Number, Number, Number]:
+    """Writes the steps of facts that come in some order; `now`, `closed` and `seen` are those of a `Clock`.
+
+    What begins after `until` is left out, though facts behind it may be late because of it. Returns the number of
+    steps, where the records of the first one begin, how many facts come before it, the number of facts that are late,
+    and what was seen.
+    """
+    tick = 2 if dense else 1
+    step, at, before, first_record, n_late, n_times = -1, 0, 0, 0, 0, 0
+    clock, turn = now, 0
+    if not fixed:
+        seen = max(seen, now)
+    for place in range(len(order)):
+        row = order[place]
+        r = facts.relation[row]
+        # The ends as they were written, in ticks: on the integers (0,3) holds from 1 to 2, but its times are 0 and 3.
+        lo, hi = facts.lo[row], facts.hi[row]
+        begin = NEG_INF if lo == NEG_INF else lo >> 1
+        stop = POS_INF if hi == POS_INF else (hi + 1) >> 1
+        if not dense:
+            lo = NEG_INF if lo == NEG_INF else (lo + 1) >> 1
+            hi = POS_INF if hi == POS_INF else hi >> 1
+        moment = NEG_INF if begin == NEG_INF or fixed else begin * tick
+        seen = max(seen, moment)
+        if lo > until:
+            continue
+        weight = facts.weight[row] if len(facts.weight) else 1
+        clock = max(clock, moment)
+        if clock > NEG_INF:
+            if step < 0 or (clock if length == 0 else -(-clock // length)) != turn:
+                step += 1
+                turn = clock if length == 0 else -(-clock // length)
+                if step == 0:
+                    first_record = at
+            todo.clocks[step] = clock
+            if lo <= max(seen - 1, closed) - facts.delays[r]:
+                late[n_late, 0], late[n_late, 1] = step, row
+                n_late += 1
+                todo.record_ends[step], todo.time_ends[step] = at, n_times
+                continue
+            counts[step] += weight
+            end = begin if stop == POS_INF else stop
+            if end > NEG_INF:
+                todo.lasts[step] = max(todo.lasts[step], end * tick)
+            if own_times:
+                fresh = n_times == 0 or (step > 0 and todo.time_ends[step - 1] == n_times)
+                if begin > NEG_INF and (fresh or todo.times[n_times - 1] != begin):
+                    todo.times[n_times] = begin
+                    n_times += 1
+                if stop < POS_INF and stop != begin:
+                    todo.times[n_times] = stop
+                    n_times += 1
+        else:
+            before += weight
+        pred = facts.numbers[r]
+        if pred >= 0 and lo <= hi:
+            todo.records[at], todo.records[at + 1], todo.records[at + 2] = pred, lo, hi
+            arity, size = facts.arities[r], facts.sizes[r]
+            source = facts.starts[r] + row - facts.first[r]
+            for k in range(arity):
+                todo.records[at + 3 + k] = facts.args[source + k * size]
+            at += 3 + arity
+        if step >= 0:
+            todo.record_ends[step], todo.time_ends[step] = at, n_times
+    if step < 0:
+        first_record = at
+    return step + 1, first_record, before, n_late, seen

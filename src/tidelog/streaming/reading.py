@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tidelog.data.columns import Columns, Relation
 from tidelog.data.dataset import Dataset
-from tidelog.data.files import check_utf8, is_text
+from tidelog.data.files import check_utf8, is_text, load_in_pieces
 from tidelog.data.scanner import scan
 from tidelog.data.symbols import Symbols
 from tidelog.errors import Diagnostic, TidelogError
@@ -64,13 +64,17 @@ def is_live(path: str) -> bool:
 
 
 def pieces(path: str, stop: Stop | None = None) -> Iterator[Piece]:
-    """The facts of a source in the order in which they arrive. A table comes as a whole.
+    """The facts of a source in the order in which they arrive.
 
     The last line of a source need not end. If a stop is wished for, the line that is being read is left out.
     """
     if not is_text(path):
-        data = Dataset.load(path, ordered=True)
-        yield Piece(data, len(data))
+        row = 0
+        for data in load_in_pieces(path):
+            row += len(data)
+            yield Piece(data, row)
+            if stop and stop.asked:
+                return
         return
     source = "<stdin>" if path == "-" else path
     line = 1
@@ -180,20 +184,19 @@ def background_first(data: Dataset) -> tuple[Dataset, Dataset]:
 
 
 def up_to(data: Dataset, until: Fraction, patience: Fraction) -> tuple[Dataset, bool]:
-    """The facts that begin at `until` or before, up to the first that is later by more than `patience`: what comes
-    after it is too late in any case. Also whether there was such a fact.
+    """The facts up to the first that begins later than `until` by more than `patience`: what comes after it is too late
+    in any case. Also whether there was such a fact.
 
     >>> data, over = up_to(Dataset.parse("A@1\\nA@6\\nA@2\\nA@9\\nA@3", ordered=True), Fraction(5), Fraction(2))
     >>> [str(fact.interval) for fact in data], over
-    (['1', '2'], True)
+    (['1', '6', '2'], True)
     """
-    last, end = _bound(until, data.denominator), _bound(until + patience, data.denominator)
+    end = _bound(until + patience, data.denominator)
     over = [_order(r)[r.lo > end] for r in data.relations.values()]
     first = min((int(some.min()) for some in over if len(some)), default=len(data))
-    kept = {key: (r.lo <= last) & (_order(r) < first) for key, r in data.relations.items()}
-    if all(mask.all() for mask in kept.values()):
+    if first == len(data):
         return data, False
-    return _where(data, kept), first < len(data)
+    return _where(data, {key: _order(r) < first for key, r in data.relations.items()}), True
 
 
 def _bound(t: Fraction, denominator: int) -> int:

@@ -5,15 +5,19 @@ is derived from at once, into the future as far as it is known (an interval fact
 persists costs nothing while time passes. Rules with negation are evaluated stretch by stretch as their bodies become
 complete, and only if something changes in the stretch. An interval of the query is an answer once it has ended before
 the query's own frontier. Facts that no rule can look back at any more are forgotten.
+
+Steps themselves are taken by compiled code, many in one call (`engine.steps`); here is what happens around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from math import floor, lcm
-from time import perf_counter
+from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +28,28 @@ from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.data.columns import refined
 from tidelog.data.dataset import Dataset
 from tidelog.data.symbols import Symbols
-from tidelog.engine import tables, window
-from tidelog.engine.store import Int64s, Rows, Store
+from tidelog.engine import steps, tables, window
+from tidelog.engine.steps import (
+    CLOSED,
+    EMPTY,
+    EVALUATED,
+    FRONTIER,
+    LAST,
+    LATER_END,
+    N_FOUND,
+    N_TIMES,
+    NEEDED,
+    NEXT_CHANGE,
+    NEXT_END,
+    NOW,
+    PHASE,
+    REPORTED,
+    STOP,
+    Task,
+    Todo,
+)
+from tidelog.engine.store import Int32s, Int64s, Rows, Store
+from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
@@ -40,8 +64,8 @@ from tidelog.reasoning import (
     violation,
 )
 from tidelog.streaming import snapshot
-from tidelog.streaming.answers import Answers, Group, Step
-from tidelog.streaming.batch import Batch, arrange
+from tidelog.streaming.answers import Answers, Found, Step
+from tidelog.streaming.batch import Batch, Clock, Reading, arrange
 from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.times import OutputTimes, Times, duration
@@ -52,9 +76,32 @@ AnyTime = Fraction | int | float | str
 #: How late facts may come: for all predicates, or by predicate (None: all others).
 Delay = Fraction | int | float | str | Mapping[str | None, Fraction | int | float | str]
 
-_NOTHING = np.empty(0, np.int64)
-#: With fewer facts than this, every step forgets; with more, every so many new ones.
-SMALL = 4096
+#: Names that nothing holds any more are left behind once there are so many, and more than are in use.
+MANY_NAMES = 4096
+#: Steps are taken ahead of those that were asked for only if going back costs little beside them: at most so many
+#: bytes of the store, and so many more for each word that comes in, have to be copied for it.
+CHEAP, CHEAP_A_WORD = 1 << 16, 32
+#: The most words of records, and the most steps, that are taken in one call.
+WORDS, STEPS = 1 << 19, 1 << 14
+
+
+@dataclass
+class Ahead:
+    """Steps that were taken, of which not all have been asked for: how it was before, and how far it has come."""
+
+    before: Mark
+    batch: Batch
+    first: int
+    shown: int
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a reasoner stood."""
+
+    store: Store
+    at: Int64s
+    heap: Int64s
 
 
 class Reasoner:
@@ -84,6 +131,7 @@ class Reasoner:
         strata(program.rules)
         self.program = program
         self.query = query
+        self._arities = dict(arities_of(program))
         self.memory = memory
         self.late = 0
         self.taken = 0
@@ -91,9 +139,6 @@ class Reasoner:
         self.parts = parts
         self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
-        self._output = None if at is None else OutputTimes(at)
-        #: Positions of the clock, and of the last time in the input, ends of intervals included.
-        self._now = self._last = NEG_INF
         data = background or Dataset()
         if program.facts:
             data = data | Dataset.from_facts(program.facts)
@@ -105,20 +150,26 @@ class Reasoner:
         fine = [end.denominator for end in (*ends_of(program), *self._delays.values())]
         self._grid = Grid(self._dense, lcm(data.denominator, *fine) if self._dense else 1)
         self._bounded = chosen_memory(program, query, self._grid, memory)
-        #: Everything at or before this position has come, but for what the delay allows.
-        self._closed = NEG_INF
-        self._frontier = self._evaluated = self._reported = NEG_INF
-        self._next_end = self._next_change = self._next_due = POS_INF
-        #: The numbers of new parts when answers were last looked for, negations evaluated, and facts forgotten.
-        self._answered = self._judged = self._forgotten = 0
-        self._held = (0, 0)
+        #: Where it stands: see `engine.steps`.
+        self._at: Int64s = np.zeros(steps.AT_SIZE, np.int64)
+        self._at[: NEXT_CHANGE + 1], self._at[STOP] = NEG_INF, POS_INF
+        #: The last position at which a fact was seen to begin, also one that was left out.
+        self._seen = NEG_INF
+        self._output = None if at is None else OutputTimes(at, self._at, self._grid.denominator)
+        self._queue, self._following = np.empty(256, np.int64), np.empty(256, np.int64)
+        self._found = window.Found(_NOTHING.astype(np.int32), _NOTHING, _NOTHING)
+        self._quiet = _quiet()
+        self._ahead: Ahead | None = None
         self._form: Standing
         self._engine: Engine
+        self._task: Task
         #: What could not be kept when a state was loaded onto changed rules.
         self.notes: tuple[str, ...] = ()
         self._make()
+        #: The constants of the rules are the first in the dictionary, and stay there.
+        self._constants = self._names = len(self._symbols)
         self._begin(data)
-        self.stats = self._record(len(data), [], [], 0.0)
+        self.stats = self._idle(len(data))
 
     # What users call
 
@@ -127,19 +178,21 @@ class Reasoner:
 
         Returns the answers that have become certain.
         """
+        self._settle()
         clock = _time(t)
-        data = facts if isinstance(facts, Dataset) else Dataset.from_facts(self._read(fact, clock) for fact in facts)
+        data = facts if isinstance(facts, Dataset) else self._gathered(list(facts), clock)
         if isinstance(facts, Dataset) and self.program.temporal:
             data = data.timed(self.program.temporal.temporal)
         self._fit(clock)
-        batch = self._batch(data)
-        self._set(clock, False)
-        late = batch.lo <= self._closed - self._delay_of(batch)
-        return list(self._taken(batch, late).answers)
+        data = self._on_grid(data)
+        return list(self._at_once(clock, False, data).answers)
 
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
-        return list(self.take(_time(t), Dataset(), closed=True).answers)
+        self._settle()
+        clock = _time(t)
+        self._fit(clock)
+        return list(self._at_once(clock, True, None).answers)
 
     def take(self, t: Time, data: Dataset, *, closed: bool = False, times: Iterable[Fraction] | None = None) -> Step:
         """Facts have come, each with its time and in any order, and then the clock goes to t: a step.
@@ -147,18 +200,44 @@ class Reasoner:
         More may come at t, unless it is closed. `times` are the stream's own time points, where they are not those of
         these facts.
         """
+        self._settle()
         self._fit(t)
-        batch = self._batch(data)
-        late = (batch.lo <= self._closed - self._delay_of(batch)) & (self._now > NEG_INF)
-        self._set(t, closed)
+        data = self._on_grid(data)
         if times is not None and self._output is not None:
             self._output.note(times)
-        return self._taken(batch, late, own=times is None)
+            self._expect(NEG_INF)
+        now, before, seen = self._clock()
+        complete = NEG_INF - 1 if now == NEG_INF else before
+        reported = int(self._at[REPORTED])
+        if self.parts:
+            self._at[steps.JUDGED] = -1  # what persists has to be told, too
+        step = self._at_once(t, closed, data, Clock(now, complete, seen), own=times is None)
+        return self._part(step, reported) if self.parts else step
 
     def begin(self, t: Time) -> None:
         """Output times that are multiples begin with a stream that begins at t, although facts may come before it."""
         if self._output is not None and not isinstance(t, float):
             self._output.start(t)
+            self._retask()
+
+    @property
+    def complete(self) -> tuple[Time, bool]:
+        """Up to when all answers are known, and whether that time itself is included."""
+        at = self._complete()
+        if at <= NEG_INF:
+            return -INF, False
+        if self._dense and at & 1:
+            return self._grid.time(at + 1), False
+        return self._grid.time(at), True
+
+    def held(self) -> dict[str, int]:
+        """How many atoms of each predicate are held; what operators remember counts as `(operators)`."""
+        self._settle()
+        found: dict[str, int] = {}
+        for number, name in enumerate(self._form.names):
+            shown = "(operators)" if name.startswith("$") else name
+            found[shown] = found.get(shown, 0) + self._engine.store.size(number)
+        return found
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
@@ -169,80 +248,86 @@ class Reasoner:
 
         A step is a new time, or all times in the same multiple of `step`; what begins after `until` is left out.
         """
+        self._settle()
+        if until is not None:
+            self._fit(_time(until))
         if self.program.temporal:
             data = data.timed(self.program.temporal.temporal)
         self.dates |= data.dates
-        batch = self._batch(data)
-        if until is not None:
-            batch = batch.where(batch.lo <= self._position(_time(until)))
-        if not len(batch):
-            return
-        moments = np.where(batch.begin == NEG_INF, NEG_INF, batch.begin * self._grid.tick)
-        clocks = np.maximum.accumulate(np.maximum(moments, self._now))
-        late = batch.lo <= np.maximum(clocks - 1, self._closed) - self._delay_of(batch)
-        late &= clocks > NEG_INF
-        turns = clocks if step is None else -(-clocks // max(1, int(step * self._grid.denominator * self._grid.tick)))
-        changes = np.flatnonzero(turns[1:] != turns[:-1]) + 1
-        groups = list(pairwise([0, *changes.tolist(), len(batch)]))
-        if late.any() or clocks[0] == NEG_INF:
-            for first, last in groups:
-                part = batch.between(first, last)
-                if clocks[last - 1] == NEG_INF:
-                    self._take(part)
-                else:
-                    self._moved(int(clocks[last - 1]), False)
-                    yield self._taken(part, late[first:last])
-            return
-        queue, offsets = batch.records()
-        for first, last in groups:
-            self._moved(int(clocks[last - 1]), False)
-            self._note(batch.begin[first:last], batch.stop[first:last])
-            begin, end = int(offsets[first]), int(offsets[last])
-            yield self._step(queue[begin:end], end - begin, last - first, [])
+        data = self._on_grid(data)
+        grid, symbols, clock = self._grid, self._symbols, self._clock()
+        length = 0 if step is None else max(1, int(step * grid.denominator * grid.tick))
+        last = POS_INF if until is None else self._position(_time(until))
+        batch = self._batch(data, clock, length, last)
+        self._take(batch)
+        done = 0
+        ahead = True
+        while done < len(batch.counts):
+            if self._grid is not grid or self._symbols is not symbols:
+                # Something else came between two steps, and times or constants have other numbers now.
+                factor = self._grid.denominator // grid.denominator
+                grid, symbols = self._grid, self._symbols
+                clock, last, length = (
+                    Clock(*(_finer(at, factor) for at in clock)),
+                    _finer(last, factor),
+                    factor * length,
+                )
+                batch = self._batch(self._on_grid(data), clock, length, last)
+            stop = self._reach(batch, done) if ahead else done + 1
+            mark = self._mark() if stop > done + 1 else None
+            found, taken, stop, violated = self._run(batch.todo, done, stop)
+            mine = self._ahead = None if mark is None else Ahead(mark, batch, done, done)
+            try:
+                for shown in self._shown(batch, found, taken, done, stop):
+                    done += 1
+                    if mine:
+                        mine.shown = done
+                        if done == stop:
+                            self._ahead = None
+                    yield shown
+                    if mine and self._ahead is not mine and done < stop:
+                        ahead = False  # someone looked at how things stood after this step, so others come one by one
+                        break
+            finally:
+                if mine and self._ahead is mine:
+                    self._settle()
+            if violated and done == stop:
+                raise violated
+        self._seen = batch.seen
+        self._tidy()
 
     def end(self, until: AnyTime | None = None) -> Step:
         """The end of the stream as a step: time stops at the last time that came, or at `until`."""
-        stop = max(self._now, self._last) if until is None else self._position(_time(until))
+        self._settle()
+        at = self._at
+        if until is not None:
+            self._fit(_time(until))
+        stop = int(max(at[NOW], at[LAST])) if until is None else self._position(_time(until))
         if stop in (NEG_INF, POS_INF):
             return self.stats
-        begun = perf_counter()
+        began = perf_counter_ns()
         if self._output is not None:
             self._output.start(self._grid.time(stop))
-        frontier = stop + self._form.bounds.delay[self.query]
-        self._work(_NOTHING, 0, frontier, frontier)
-        if self._engine.negations and self._evaluated < frontier:
-            self._evaluate(frontier)
-        if self._output is not None:
-            groups = self._points(stop)
-        else:
-            rows = self._engine.store.rows(self._number(self.query))
-            rows = rows.where((rows.hi >= self._reported) & (rows.lo <= stop)).clipped(NEG_INF, stop)
-            groups = _by_end(self.query, rows, self._grid)
-        self._reported = POS_INF
-        self._now = max(self._now, stop)
-        self.stats = self._record(0, groups, [], perf_counter() - begun)
+            self._expect(stop)
+        at[FRONTIER], at[STOP], at[PHASE] = stop + self._task.ahead, stop, steps.TAKE
+        self._quiet.clocks[:], self._quiet.over[:] = at[NOW], False
+        found, _, _, violated = self._run(self._quiet, 0, 1)
+        if self._output is None:
+            rows = self._engine.store.rows(self._task.query)
+            rows = rows.where((rows.hi >= at[REPORTED]) & (rows.lo <= stop)).clipped(NEG_INF, stop)
+            found = found._replace(args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
+            violated = self._violation()
+        at[REPORTED], at[STOP], at[PHASE] = POS_INF, POS_INF, steps.BEGIN
+        at[NOW] = max(at[NOW], stop)
+        self.stats = self._idle(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
+        if violated:
+            violated.step = self.stats
+            raise violated
         return self.stats
-
-    @property
-    def complete(self) -> tuple[Time, bool]:
-        """Up to when all answers are known, and whether that time itself is included."""
-        at = (self._evaluated if self._engine.negations else self._frontier) - self._ahead
-        if at <= NEG_INF:
-            return -INF, False
-        if self._dense and at & 1:
-            return self._grid.time(at + 1), False
-        return self._grid.time(at), True
-
-    def held(self) -> dict[str, int]:
-        """How many atoms of each predicate are held; what operators remember counts as `(operators)`."""
-        found: dict[str, int] = {}
-        for number, name in enumerate(self._form.names):
-            shown = "(operators)" if name.startswith("$") else name
-            found[shown] = found.get(shown, 0) + self._engine.store.size(number)
-        return found
 
     def save(self) -> bytes:
         """The whole state, from which `load` goes on exactly."""
+        self._settle()
         return pack(*snapshot.taken(self))
 
     @staticmethod
@@ -265,45 +350,82 @@ class Reasoner:
         differs = snapshot.is_changed(meta, rules, query)
         if differs and not changed:
             raise snapshot.other_program(meta, rules)
-        delays = {name: Fraction(delay) for name, delay in meta["delays"]}
-        reasoner = Reasoner(rules, query, timeline=meta["timeline"], delay=delays, memory=meta["memory"])
-        reasoner.parts = meta.get("parts", False)
-        if meta["at"] is not None:
-            reasoner._output = OutputTimes.restored(meta["at"], at)
-        reasoner._symbols = Symbols()
+        delay = {name: Fraction(delay) for name, delay in meta["delays"]}
+        reasoner = Reasoner(rules, query, timeline=meta["timeline"], delay=delay, memory=meta["memory"])
+        reasoner.parts = meta["parts"]
         reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs)
-        reasoner.stats = reasoner._record(0, [], [], 0.0)
+        if meta["at"] is not None:
+            reasoner._output = OutputTimes.restored(meta["at"], at, reasoner._at, reasoner._grid.denominator)
+            reasoner._retask()
+        reasoner.stats = reasoner._idle(0)
         return reasoner
 
     # Making and refining
 
     def _make(self, held: Mapping[str, Rows] | None = None) -> None:
         """Plans for the program on the present grid, over a store with the facts that are held."""
-        self._form = standing(self.program, self.query, self._grid, self._bounded)
-        store = Store(list(self._form.arities.values()), self._dense, np.zeros(1, np.int64))
+        form = self._form = standing(self.program, self.query, self._grid, self._bounded)
+        store = Store(list(form.arities.values()), self._dense, np.zeros(1, np.int64))
         for name, rows in (held or {}).items():
             store.insert(self._number(name), rows)
-        self._engine = engine(self._form, self.query, self._symbols.intern, self._symbols.ranks, store)
-        self._retention = np.array([self._form.bounds.retention[name] for name in self._form.names], np.int64)
-        self._longest = int(max(self._delays.values()) * self._grid.denominator * self._grid.tick)
-        self._ahead = self._form.bounds.delay[self.query]
-        self._persisting = np.array([name in self._form.persisting for name in self._form.names], np.bool_)
-        self._constraints = [i for i, name in enumerate(self._form.names) if name.startswith(VIOLATION)]
-        self._next_end = self._next_change = self._next_due = NEG_INF
-        self._answered = self._judged = -1
-        self._forgotten = store.news
+        self._engine = engine(form, self.query, self._symbols.intern, self._symbols.ranks, store)
+        self._numbers = {name: i for i, name in enumerate(form.names)}
+        self._retask()
+        self._at[[NEXT_END, NEXT_CHANGE]] = NEG_INF
+        self._at[[steps.ANSWERED, steps.JUDGED]] = -1
+        self._at[steps.FORGOTTEN] = store.news
+
+    def _retask(self) -> None:
+        """What compiled code has to know of the query and its rules."""
+        form, output, store = self._form, self._output, self._engine.store
+        query = self._number(self.query)
+        groups = self._engine.negations
+        recursive = [any(form.rules[p].predicate in form.recursive for p in group) for group in form.negations]
+        if output:
+            output.fit(self._grid.denominator)
+        self._answer_grid = Grid(self._dense, output.denominator) if output and self._dense else self._grid
+        self._task = Task(
+            query,
+            store.index(query, ()),
+            form.arities[self.query],
+            int(max(self._delays.values()) * self._grid.denominator * self._grid.tick),
+            form.bounds.delay[self.query],
+            self._dense,
+            output is not None,
+            output.denominator // self._grid.denominator if output else 1,
+            output.ticks_between if output else 0,
+            np.array([form.bounds.retention[name] for name in form.names], np.int64),
+            np.array([name in form.persisting for name in form.names], np.bool_),
+            np.array([i for i, name in enumerate(form.names) if name.startswith(VIOLATION)], np.int64),
+            np.cumsum([0, *map(len, groups)]),
+            np.array([plan for group in groups for plan, _ in group], np.int64),
+            np.array([wait for group in groups for _, wait in group], np.int64),
+            np.array(recursive, np.bool_),
+        )
 
     def _put(self, held: Mapping[str, Rows], later: Int64s) -> None:
         """Facts that were held, and records that wait."""
         self._make(held)
         store = self._engine.store
         store.later, store.later_end = np.append(later, 0), len(later)
-        self._forget()
+        store.meta[tables.NEXT_DUE] = NEG_INF if len(later) else POS_INF
+
+    def _take_over(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
+        """All that a reasoner with the same rules held, with other numbers for its constants, if any."""
+        store = self._engine.store
+        store.put(arrays, ids)
+        self._names = len(self._symbols)
+        self._at[steps.FORGOTTEN] = store.news
+
+    def _rank(self) -> None:
+        """Ranks all constants, where rules compare them."""
+        if any(rule.comparisons for rule in self._form.rules):
+            self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
 
     def _derive(self, held: Mapping[str, Rows]) -> None:
         """Facts that were held by other rules: all that follows is derived from them."""
         self._begin(Dataset())
-        self._engine.store.horizon = (NEG_INF, max(self._now, self._frontier))
+        self._engine.store.horizon = (NEG_INF, int(max(self._at[NOW], self._at[FRONTIER])))
         for name, rows in held.items():
             queue = np.empty((3 + len(rows.args)) * len(rows) + 1, np.int64)
             end = tables.pack(self._number(name), rows.args, rows.lo, rows.hi, 0, len(rows), queue, 0)
@@ -316,7 +438,7 @@ class Reasoner:
         if ALWAYS in self._form.arities:
             store.work(code, np.array([self._number(ALWAYS), NEG_INF, POS_INF], np.int64), 3)
         store.evaluate(list(self._engine.axioms), code)
-        self._take(self._batch(data))
+        self._take(self._batch(self._on_grid(data), Clock(NEG_INF, NEG_INF, NEG_INF), fixed=True))
 
     def _refine(self, denominator: int) -> None:
         """Goes over to a finer grid, once a time comes that is not on the present one."""
@@ -324,10 +446,9 @@ class Reasoner:
         held = {name: self._engine.store.rows(i) for i, name in enumerate(self._form.names)}
         later = self._finer_records(factor)
         self._grid = Grid(self._dense, denominator)
-        for position in snapshot.POSITIONS:
-            at = getattr(self, position)
-            if abs(at) < POS_INF:
-                setattr(self, position, (at + (at & 1)) * factor - (at & 1))
+        for place in (NOW, LAST, CLOSED, FRONTIER, EVALUATED, REPORTED):
+            self._at[place] = _finer(int(self._at[place]), factor)
+        self._seen = _finer(self._seen, factor)
         self._put({name: Rows(rows.args, *refined(rows.lo, rows.hi, factor)) for name, rows in held.items()}, later)
 
     def _finer_records(self, factor: int) -> Int64s:
@@ -342,6 +463,18 @@ class Reasoner:
 
     # From facts to records
 
+    def _gathered(self, facts: list[str | Fact], clock: Time) -> Dataset:
+        """Facts that were given one by one; those without a time hold at the clock's."""
+        texts = [fact for fact in facts if isinstance(fact, str)]
+        if len(texts) == len(facts) and self.program.temporal is None and not isinstance(clock, float):
+            text = "\n".join(texts)
+            with suppress(TidelogError):  # what is wrong is said below, of the fact that it is wrong with
+                data = Dataset.parse(text)
+                if len(data) == len(texts) and text.count("\n") == max(len(texts) - 1, 0):
+                    self.dates |= data.dates
+                    return data.at(clock)
+        return Dataset.from_facts(self._read(fact, clock) for fact in facts)
+
     def _read(self, fact: str | Fact, clock: Time) -> Fact:
         if isinstance(fact, Fact):
             return fact
@@ -352,215 +485,256 @@ class Reasoner:
             return Fact(read.predicate, read.args, Interval.point(clock))
         return read
 
-    def _batch(self, data: Dataset) -> Batch:
-        """The rows of a dataset on this reasoner's grid, with its constants, in order of arrival."""
-        refuse_arities(dict(arities_of(self.program)), data, None)
+    def _on_grid(self, data: Dataset) -> Dataset:
+        """A dataset on this reasoner's grid, which is made finer where need be."""
+        refuse_arities(self._arities, data, None)
         if not self._dense:
             refuse_fractions(self.program, data)
         elif self._grid.denominator % data.denominator:
             self._refine(lcm(self._grid.denominator, data.denominator))
+        return data.rescaled(self._grid.denominator)
+
+    def _batch(
+        self,
+        data: Dataset,
+        clock: Clock,
+        step: int = 0,
+        until: int = POS_INF,
+        *,
+        fixed: bool = False,
+        own: bool = True,
+    ) -> Batch:
+        """The facts of a dataset as steps; with a fixed clock as one step, whatever their times."""
         known = len(self._symbols)
-        ids = self._symbols.merge(data.symbols)
-        if len(self._symbols) > known and any(rule.comparisons for rule in self._form.rules):
-            self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
-        relations = list(data.rescaled(self._grid.denominator).relations.values())
-        return arrange(relations, ids, {name: i for i, name in enumerate(self._form.names)}, self._dense)
+        own = own and self._output is not None and self._output.own
+        reading = Reading(self._numbers, self._grid, self._delay_of, step, until, own, fixed)
+        batch = arrange(data, reading, clock, self._symbols)
+        if len(self._symbols) > known:
+            self._rank()
+        return batch
 
     def _take(self, batch: Batch) -> None:
         """Facts that are there before time begins."""
-        queue, offsets = batch.records()
-        self._engine.store.work(self._engine.code, queue, int(offsets[-1]))
-        self.taken += len(batch)
+        records = batch.todo.records[: batch.first_record].copy()
+        self._engine.store.work(self._engine.code, records, len(records))
+        self.taken += batch.before
 
-    def _delay_of(self, batch: Batch) -> Int64s:
-        """The delay that each fact may have, on the grid."""
-        scale = self._grid.denominator * self._grid.tick
-        delays = [int(self._delays.get(name, self._delays[None]) * scale) for name in batch.names]
-        return np.array([*delays, 0], np.int64)[batch.relation]
+    def _delay_of(self, predicate: str) -> int:
+        """The delay that facts of a predicate may have, on the grid."""
+        delay = self._delays.get(predicate, self._delays[None])
+        return int(delay * self._grid.denominator * self._grid.tick)
 
     # Steps
+
+    def _clock(self) -> Clock:
+        return Clock(int(self._at[NOW]), int(self._at[CLOSED]), self._seen)
 
     def _fit(self, clock: Time) -> None:
         """Makes the grid fine enough for a time of the clock."""
         if self._dense and not isinstance(clock, float) and self._grid.denominator % clock.denominator:
             self._refine(lcm(self._grid.denominator, clock.denominator))
 
-    def _set(self, clock: Time, closed: bool) -> None:
-        """Sets the clock, which never goes back."""
-        if isinstance(clock, float):
-            return
+    def _at_once(self, t: Time, over: bool, data: Dataset | None, came: Clock | None = None, own: bool = True) -> Step:
+        """One step at a time of the clock, which never goes back; the facts came while it stood at `came`, if given.
+
+        `own` tells that their times are the stream's own.
+        """
+        now, closed, seen = self._clock()
+        at = NEG_INF if isinstance(t, float) else self._position(t)
         # On the integers a clock between two of them has passed the first.
-        self._moved(self._position(clock), closed or (clock.denominator > 1 and not self._dense))
-
-    def _moved(self, now: int, closed: bool) -> None:
-        """Moves the clock to a position, and with it what counts as complete."""
-        if now >= self._now:
-            self._now = now
-            self._closed = max(self._closed, now if closed else now - 1)
-            if self._output is not None:
-                self._output.start(self._grid.time(now))
-
-    def _taken(self, batch: Batch, late: NDArray[np.bool_], own: bool = True) -> Step:
-        """A step with the facts of a batch that are not too late."""
-        dropped = batch.where(late).groups(self._grid) if late.any() else []
-        batch = batch.where(~late)
-        self.late += len(dropped)
-        self._note(batch.begin, batch.stop, own)
-        queue, offsets = batch.records()
-        return self._step(queue, int(offsets[-1]), len(batch), dropped)
-
-    def _step(self, queue: Int64s, end: int, count: int, dropped: list[Group]) -> Step:
-        """Takes records in, and gives what is certain now that time has come to the clock."""
-        begun = perf_counter()
+        over = at >= now and (over or (not isinstance(t, float) and t.denominator > 1 and not self._dense))
+        if at >= now:
+            now, closed = at, max(closed, at if over else at - 1)
+        todo, count, late = self._quiet, 0, _NONE
+        if data is not None and len(data):
+            clock = Clock(now, came.closed if came else closed, seen)
+            batch = self._batch(data, clock, fixed=True, own=own)
+            self._take(batch)
+            if len(batch.counts):
+                todo, count = batch.todo, int(batch.counts[0])
+                late = self._late(batch, 0)
+        todo.clocks[:], todo.over[:] = now, over
+        if now == NEG_INF:
+            self.stats = self._idle(0)
+            return self.stats
+        found, taken, _, violated = self._run(todo, 0, 1)
+        finite, endless, nanoseconds, answers = taken[0].tolist()
         self.taken += count
-        if self._now == NEG_INF:
-            return self._record(count, [], dropped, perf_counter() - begun)
-        frontier = max(self._closed - self._longest, self._frontier)
-        self._work(queue, end, frontier, max(self._now, frontier))
-        # Where evaluation was put off nothing begins or ends, so no answer does; what persists stands still till then.
-        groups = self._certain((self._evaluated if self._engine.negations else frontier) - self._ahead)
-        self._forget()
-        self.stats = self._record(count, groups, dropped, perf_counter() - begun)
+        step = self.stats = Step(now, self._grid, count, finite, endless, nanoseconds, (found, 0, answers), late)
+        self._tidy()
+        if violated:
+            violated.step = step
+            raise violated
+        return step
+
+    def _complete(self) -> int:
+        """The position up to which all answers are known."""
+        return int(self._at[EVALUATED if self._engine.negations else FRONTIER]) - self._task.ahead
+
+    def _part(self, step: Step, reported: int) -> Step:
+        """A step with what holds between two positions, instead of what has ended."""
+        until = self._complete()
+        ended, _, _ = step.answers.block()
+        rows = self._engine.store.rows(self._task.query)
+        open_rows = rows.where((rows.hi >= until) & (rows.lo <= until))
+        # What ended at the last position of the step before was told then.
+        rows = Rows.joined([ended.where(ended.hi < until), open_rows], len(rows.args))
+        rows = rows.clipped(reported if reported == NEG_INF else reported + 1, until)
+        self._at[REPORTED] = max(until, reported)
+        found = Found(self.query, len(rows.args), rows.args.T.ravel(), rows.lo, rows.hi, self._grid, self._symbols)
+        self.stats = step.with_answers((found, 0, len(rows)))
         return self.stats
 
-    def _work(self, queue: Int64s, end: int, frontier: int, horizon: int) -> None:
-        """Derives all that follows from new records, and from time having come to the frontier."""
-        store, code = self._engine.store, self._engine.code
-        store.horizon = (NEG_INF, horizon)
-        if self._next_due <= horizon:
-            waiting = np.empty(store.later_end + 1, np.int64)
-            taken, store.later_end, _ = window.due(store.later, store.later_end, horizon, store.preds, waiting)
-            queue, end = np.concatenate([waiting[:taken], queue[:end]]), taken + end
-        if end:
-            store.work(code, queue, end)
-        self._frontier = frontier
-        if self._engine.negations and frontier > self._evaluated:
-            asked = self.parts or (self._output is not None and self._output.pending(self._come(frontier)))
-            if asked or frontier >= self._next_change or store.news != self._judged:
-                self._evaluate(frontier)
-                self._judged = store.news
-        if store.later_end:
-            waiting = np.empty(store.later_end + 1, np.int64)
-            taken, store.later_end, self._next_due = window.due(
-                store.later, store.later_end, NEG_INF, store.preds, waiting
-            )
-        else:
-            self._next_due = POS_INF
-        self._refuse_violations()
+    def _reach(self, batch: Batch, first: int) -> int:
+        """The step up to which steps are taken in one call."""
+        ends = batch.todo.record_ends
+        before = int(ends[first - 1]) if first else batch.first_record
+        stop = min(int(np.searchsorted(ends, before + WORDS, "right")), first + STEPS, len(ends))
+        words = int(ends[max(stop, first + 1) - 1]) - before
+        return stop if self._engine.store.nbytes() <= CHEAP + CHEAP_A_WORD * words else first + 1
 
-    def _evaluate(self, frontier: int) -> None:
-        """Evaluates the rules with negation on the stretch that has become complete, lowest component first."""
-        store = self._engine.store
-        longest = 0
-        for group in self._engine.negations:
-            plans = [plan for plan, _ in group]
-            windows = [
-                (NEG_INF if self._evaluated == NEG_INF else self._evaluated - wait + 1, frontier - wait)
-                for _, wait in group
-            ]
-            news = -1
-            while news != store.news:  # once more where the component is recursive and its rules may feed each other
-                news = store.news
-                store.evaluate(plans, self._engine.code, windows)
-            longest = max(longest, *(wait for _, wait in group))
-        self._evaluated = frontier
-        self._next_change = int(
-            window.next_change(frontier - longest, frontier, self._persisting, store.atoms, store.iv, store.meta)
-        )
+    def _mark(self) -> Mark:
+        heap = self._output.heap.copy() if self._output else _NOTHING
+        return Mark(self._engine.store.copy(), self._at.copy(), heap)
 
-    def _certain(self, frontier: int) -> list[Group]:
-        """The answers that have become certain now that the query is complete up to a position."""
+    def _settle(self) -> None:
+        """Goes back to the last step that was asked for, if others were taken after it."""
+        ahead, self._ahead = self._ahead, None
+        if ahead:
+            self._engine = replace(self._engine, store=ahead.before.store)
+            self._at[:] = ahead.before.at
+            if self._output:
+                self._output.heap = ahead.before.heap
+            self._run(ahead.batch.todo, ahead.first, ahead.shown)
+
+    def _expect(self, last: int) -> None:
+        """Gets the output times up to a position ready."""
+        if self._output is None or not self._output.given:
+            return
+        self._output.pull(self._grid.time(last + 1))
+        if self._output.denominator != self._task.ratio * self._grid.denominator:
+            self._retask()
+
+    def _run(self, todo: Todo, first: int, stop: int) -> tuple[Found, Int64s, int, Inconsistent | None]:
+        """Takes steps. Returns their answers, what is noted of them, and up to which step it came, maybe not to all."""
+        at, store, code = self._at, self._engine.store, self._engine.code
         if self._output is not None:
-            return self._points(frontier)
-        store = self._engine.store
-        groups: list[Group] = []
-        if self.parts:
-            if frontier > self._reported:
-                first = self._reported if self._reported == NEG_INF else self._reported + 1
-                rows = store.rows(self._number(self.query)).clipped(first, frontier)
-                groups, self._reported = _by_end(self.query, rows, self._grid), frontier
-            return groups
-        if frontier > self._reported and (store.news != self._answered or frontier > self._next_end):
-            number = self._number(self.query)
-            arity = self._form.arities[self.query]
-            args, lo, hi, following = window.ended(
-                number, self._reported, frontier, arity, store.atoms, store.args, store.iv, store.meta
+            if not self._output.begun:
+                self._output.start(self._grid.time(int(todo.clocks[first])))
+            self._expect(int(todo.clocks[stop - 1]))
+        taken = np.empty((stop, steps.NOTES), np.int64)
+        arity = self._task.arity
+        at[N_FOUND] = 0
+        heap = self._output.heap if self._output else _NOTHING
+        step, violated = first, None
+        while True:
+            at[LATER_END] = store.later_end
+            status, step, self._queue, self._following, store.later = steps.take(
+                code,
+                store.tables(code),
+                self._task,
+                at,
+                todo,
+                taken,
+                step,
+                stop,
+                heap,
+                self._found,
+                self._queue,
+                self._following,
+                store.later,
             )
-            self._next_end = int(following)
-            groups = _by_end(self.query, Rows(args, lo, hi), self._grid)
-            self._reported, self._answered = frontier, store.news
-        return groups
+            store.later_end = int(at[LATER_END])
+            if status == steps.STORE_FULL:
+                store.grow()
+            elif status == steps.QUEUE_FULL:
+                heap = self._make_room(todo, step)
+            elif status == steps.ANSWERS_FULL:
+                self._found = _larger(self._found, int(at[NEEDED]), arity)
+            elif status == steps.SPARSE:
+                store.compact()
+                at[EMPTY] = 0
+            elif status == steps.VIOLATED:
+                violated, stop = self._violation(), step + 1
+            else:
+                break
+        count = int(at[N_FOUND])
+        args, lo, hi = self._found
+        answers = Found(
+            self.query,
+            arity,
+            args[: count * arity].copy(),
+            lo[:count].copy(),
+            hi[:count].copy(),
+            self._answer_grid,
+            self._symbols,
+        )
+        return answers, taken, step, violated
 
-    def _points(self, frontier: int) -> list[Group]:
-        """The answers at the output times that have come."""
-        assert self._output is not None
-        store, number = self._engine.store, self._number(self.query)
-        groups: list[Group] = []
-        arity = self._form.arities[self.query]
-        # A time between two points of the grid is in the gap between them; the answer is given on a grid that has it.
-        for t in self._output.taken(self._come(frontier)):
-            at = self._position(t)
-            if not self._dense and t.denominator > 1:
-                continue
-            args = window.holding(number, at, arity, store.atoms, store.args, store.iv, store.meta)
-            finer = Grid(self._dense, lcm(self._grid.denominator, t.denominator) if self._dense else 1)
-            when = np.full(args.shape[1], int(t * finer.denominator) * finer.tick, np.int64)
-            groups.append(Group(self.query, Rows(args, when, when), finer))
-        return groups
-
-    def _come(self, frontier: int) -> Callable[[Fraction], bool]:
-        """Tells of a time whether its position is at or before the frontier."""
-        if frontier in (NEG_INF, POS_INF):
-            return lambda _: frontier == POS_INF
-        if self._dense and not frontier & 1:
-            last = self._grid.time(frontier)
-            return lambda t: t <= last
-        following = self._grid.time(frontier + 1)
-        return lambda t: t < following
-
-    def _note(self, begin: Int64s, stop: Int64s, own: bool = True) -> None:
-        """Notes the last time, and the stream's own time points: the ends of all its facts, in ticks."""
-        if not len(begin):
-            return
-        least, most = int(begin.min()), int(stop.max())
-        if most == POS_INF:
-            most = int(np.where(stop == POS_INF, begin, stop).max())
-        if most > NEG_INF:
-            self._last = max(self._last, most * self._grid.tick)
-        if own and self._output is not None and self._output.own is not None:
-            ends = [least] if least == most else np.unique(np.concatenate([begin, stop])).tolist()
-            self._output.note(Fraction(t, self._grid.denominator) for t in ends if NEG_INF < t < POS_INF)
-
-    def _forget(self) -> None:
-        """Drops what no rule can look back at any more."""
+    def _make_room(self, todo: Todo, step: int) -> Int64s:
+        """Room for all that a step may put into its queue, and for its output times; returns the heap of these."""
         store = self._engine.store
-        new = store.news - self._forgotten
-        if self._frontier == NEG_INF or (sum(self._held) > SMALL and new < sum(self._held) // 8):
-            return
-        self._forgotten = store.news
-        base = min(self._frontier, self._evaluated) if self._engine.negations else self._frontier
-        if base == NEG_INF:
-            return
-        finite, endless, empty = window.forget(store.atoms, store.iv, store.meta, base - self._retention)
-        self._held = int(finite), int(endless)
-        if empty > 1024 and empty > finite + endless:
-            self._compact()
+        records = todo.record_ends[step] - (todo.record_ends[step - 1] if step else 0)
+        need = int(records) + store.later_end + 3 * len(self._task.plans)
+        if need > len(self._queue):
+            larger = np.empty(max(need, 2 * len(self._queue)), np.int64)
+            larger[: len(self._queue)] = self._queue
+            self._queue = larger
+        if self._output is None:
+            return _NOTHING
+        times = todo.time_ends[step] - (todo.time_ends[step - 1] if step else 0)
+        if self._at[N_TIMES] + times > len(self._output.heap):
+            self._output.grow(int(self._at[N_TIMES] + times))
+        return self._output.heap
 
-    def _compact(self) -> None:
-        """Leaves atoms behind that hold nowhere any more."""
-        old, due = self._engine.store, self._next_due
-        self._make({name: old.rows(i) for i, name in enumerate(self._form.names)})
-        self._engine.store.later, self._engine.store.later_end, self._next_due = old.later, old.later_end, due
+    def _late(self, batch: Batch, step: int) -> Answers:
+        """The facts of a step that came too late, which are counted."""
+        if step not in batch.late:
+            return _NONE
+        groups = batch.late[step]
+        self.late += len(groups)
+        return Answers(len(groups), groups, 0, batch.symbols)
 
-    def _refuse_violations(self) -> None:
+    def _shown(self, batch: Batch, found: Found, taken: Int64s, first: int, stop: int) -> Iterator[Step]:
+        """Steps that were taken, one after the other, each noted as it is shown."""
+        clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
+        begin = 0
+        grid, any_late = self._grid, bool(batch.late)
+        rows = zip(clocks, counts, taken[first:stop].tolist(), strict=True)
+        for number, (clock, count, (finite, endless, nanoseconds, end)) in enumerate(rows, first):
+            late = self._late(batch, number) if any_late else _NONE
+            self.taken += count
+            self.stats = Step(clock, grid, count, finite, endless, nanoseconds, (found, begin, end), late)
+            begin = end
+            yield self.stats
+
+    def _tidy(self) -> None:
+        """Leaves names behind that nothing holds any more."""
+        if len(self._symbols) < 2 * self._names + MANY_NAMES:
+            return
         store = self._engine.store
-        for number in self._constraints:
+        store.compact()
+        used = store.constants(len(self._symbols))
+        used[: self._constants] = True
+        old, self._symbols = self._symbols, Symbols()
+        store.renumber(self._symbols.merge(old, np.flatnonzero(used)))
+        self._names = len(self._symbols)
+        self._rank()
+
+    def _violation(self) -> Inconsistent | None:
+        """The first constraint that is violated. It is said once: that it is violated is held no longer."""
+        store, found = self._engine.store, None
+        for number in self._task.constraints[::-1].tolist():
             rows = store.rows(number) if store.size(number) else Rows.empty(0)
             if len(rows):
                 rule = next(r for r in self._form.rules if r.predicate == self._form.names[number])
                 values = [self._symbols.value(int(a)) for a in rows.args[:, 0]]
                 when = self._grid.interval(int(rows.lo[0]), int(rows.hi[0]))
-                raise Inconsistent(violation(self.program.rules[rule.origin], rule, values, when))
+                found = Inconsistent(violation(self.program.rules[rule.origin], rule, values, when))
+                window.clear(number, store.atoms, store.iv, store.meta)
+        if found:
+            store.compact()
+        return found
 
     def _number(self, name: str) -> int:
         return self._form.names.index(name)
@@ -572,20 +746,36 @@ class Reasoner:
         ticks = t * self._grid.denominator
         return floor(ticks) * self._grid.tick + (1 if self._dense and ticks.denominator > 1 else 0)
 
-    def _record(self, count: int, groups: list[Group], late: list[Group], seconds: float) -> Step:
-        t: Time = -INF if self._now == NEG_INF else self._grid.time(self._now)
-        answers = Answers(groups, self._symbols)
-        finite, endless = self._held
-        finite += self._engine.store.news - self._forgotten  # what has come since facts were last forgotten
-        return Step(t, count, finite, endless, answers, Answers(late, self._symbols), seconds)
+    def _idle(self, count: int, answers: tuple[Found, int, int] | None = None, nanoseconds: int = 0) -> Step:
+        """A step as things stand."""
+        endless, held = (int(self._engine.store.meta[place]) for place in (tables.ENDLESS, tables.HELD))
+        none = Found(self.query, 0, np.empty(0, np.int32), _NOTHING, _NOTHING, self._grid, self._symbols), 0, 0
+        now = int(self._at[NOW])
+        return Step(now, self._grid, count, held - endless, endless, nanoseconds, answers or none, _NONE)
 
 
-def _by_end(name: str, rows: Rows, grid: Grid) -> list[Group]:
-    """The rows in groups that end together, in time order."""
-    ends = np.unique(rows.hi)
-    if len(ends) <= 1:
-        return [Group(name, rows, grid)] if len(rows) else []
-    return [Group(name, rows.where(rows.hi == end), grid) for end in ends]
+_NOTHING = np.empty(0, np.int64)
+_NONE = Answers(0, (), 0, Symbols())
+
+
+def _quiet() -> Todo:
+    """A step in which nothing comes, at a time that is still to be said."""
+    time, zero = np.empty(1, np.int64), np.zeros(1, np.int64)
+    return Todo(time, np.full(1, NEG_INF), np.zeros(1, np.bool_), _NOTHING, zero, _NOTHING, zero)
+
+
+def _larger(found: window.Found, count: int, arity: int) -> window.Found:
+    """The answers so far, with room for so many and more."""
+    size = max(count, 2 * len(found.lo))
+    larger = window.Found(np.empty(size * arity, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
+    for old, new in zip(found, larger, strict=True):
+        new[: len(old)] = old
+    return larger
+
+
+def _finer(at: int, factor: int) -> int:
+    """A position on a grid that is so many times as fine: of a gap, where it ends."""
+    return at if abs(at) >= POS_INF else (at + (at & 1)) * factor - (at & 1)
 
 
 def _time(t: AnyTime) -> Time:

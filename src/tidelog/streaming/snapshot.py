@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine.store import Rows
+from tidelog.engine.steps import EVALUATED, FRONTIER, LAST, NOW, REPORTED
+from tidelog.engine.store import Store
+from tidelog.engine.tables import LENGTH, PRED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
-from tidelog.language.syntax import Value
 from tidelog.streaming.changed import Old, notes, sorted_out, with_deferred
 from tidelog.streaming.standing import Standing, standing
 from tidelog.timeline.grid import Grid
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 Meta = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-#: The positions of a reasoner: where its clock, its input, its rules and its answers stand.
-POSITIONS = ("_now", "_last", "_closed", "_frontier", "_evaluated", "_reported")
 
 
 def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     """Everything that a reasoner is, as JSON and arrays."""
     form, store, output = reasoner._form, reasoner._engine.store, reasoner._output
-    rows = {name: store.rows(i) for i, name in enumerate(form.names)}
+    arrays: Arrays = store.held()
+    arrays["names"], arrays["names.at"] = reasoner._symbols.texts()
+    lengths = np.bincount(arrays["atoms"][:, PRED], arrays["atoms"][:, LENGTH], len(form.names)).astype(np.int64)
     meta: Meta = {
         "program": str(reasoner.program),
         "syntax": "tdl" if reasoner.program.temporal else "dmtl",
@@ -44,48 +45,41 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "at": None if output is None else output.state(),
         "clock": format_time(reasoner.stats.t),
         "denominator": form.grid.denominator,
-        "positions": [getattr(reasoner, position) for position in POSITIONS],
+        "positions": reasoner._at[: REPORTED + 1].tolist(),
         "dates": reasoner.dates,
         "late": reasoner.late,
         "taken": reasoner.taken,
-        "symbols": [_written(reasoner._symbols.value(i)) for i in range(len(reasoner._symbols))],
-        "predicates": [[name, len(r.args), len(r)] for name, r in rows.items()],
+        "predicates": [[name, form.arities[name], int(lengths[i])] for i, name in enumerate(form.names)],
     }
-    arrays: Arrays = {"later": store.later[: store.later_end].copy()}
-    for number, part in enumerate(rows.values()):
-        arrays |= {f"{number}.args": part.args, f"{number}.lo": part.lo, f"{number}.hi": part.hi}
     return meta, arrays
 
 
 def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> tuple[str, ...]:
     """Gives a new reasoner the state of an old one; returns notes on what could not be kept."""
-    for text in meta["symbols"]:
-        reasoner._symbols.intern(_read(text))
     reasoner._grid = Grid(reasoner._dense, meta["denominator"])
-    for position, at in zip(POSITIONS, meta["positions"], strict=True):
-        setattr(reasoner, position, at)
+    reasoner._at[: REPORTED + 1] = meta["positions"]
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
     reasoner._make()
-    held = {
-        name: Rows(arrays[f"{i}.args"], arrays[f"{i}.lo"], arrays[f"{i}.hi"])
-        for i, (name, _, _) in enumerate(meta["predicates"])
-    }
+    ids = reasoner._symbols.merge_texts(arrays["names"], arrays["names.at"])
+    reasoner._rank()
     if not changed:
         if _fingerprint(reasoner._form) != meta["form"]:
             raise _other("this version of tidelog evaluates the program in another way than the one that saved it")
-        reasoner._put(held, arrays["later"])
+        reasoner._take_over(arrays, ids)
         return ()
+    store = Store([arity for _, arity, _ in meta["predicates"]], reasoner._dense, np.zeros(1, np.int64))
+    store.put(arrays, ids)
+    held = {name: store.rows(i) for i, (name, _, _) in enumerate(meta["predicates"])}
     old = Program.parse(meta["program"], syntax=meta["syntax"])
     before = standing(old, meta["query"], reasoner._grid, meta["bounded"])
-    positions = dict(zip(POSITIONS, meta["positions"], strict=True))
-    base = min(positions["_frontier"], positions["_evaluated"]) if before.negations else positions["_frontier"]
+    at = meta["positions"]
     state = Old(
         old,
         before,
         meta["query"],
-        with_deferred(before, held, arrays["later"]),
-        base,
-        max(positions["_now"], positions["_last"]),
+        with_deferred(before, held, store.later[: store.later_end]),
+        min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
+        max(at[NOW], at[LAST]),
     )
     kept = sorted_out(state, reasoner.program, reasoner._form)
     reasoner._derive(kept.rows)
@@ -121,11 +115,3 @@ def _other(reason: str) -> TidelogError:
 
 def _fingerprint(form: Standing) -> str:
     return blake2b(repr(form.rules).encode(), digest_size=16).hexdigest()
-
-
-def _written(value: Value) -> list[str]:
-    return ["s" if isinstance(value, str) else "n", str(value)]
-
-
-def _read(text: list[str]) -> Value:
-    return text[1] if text[0] == "s" else Fraction(text[1])

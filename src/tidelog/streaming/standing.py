@@ -10,8 +10,9 @@ import numpy as np
 from tidelog.analysis.flatten import VIOLATION, FlatRule, Op, flatten
 from tidelog.engine import machine, tables
 from tidelog.engine.fixpoint import parts, relevant, terms
+from tidelog.engine.machine import Code
 from tidelog.engine.plan import Plan, encoded, planned
-from tidelog.engine.store import Code, Int64s, Store
+from tidelog.engine.store import Int64s, Store
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
@@ -186,7 +187,8 @@ def engine(
             if isinstance(term, Constant):
                 intern(term.value)
     numbers = {name: number for number, name in enumerate(form.names)}
-    store.ranks = np.asarray(ranks(), np.int64)
+    if any(rule.comparisons for rule in form.rules):
+        store.ranks = np.asarray(ranks(), np.int64)
     store.preds[[numbers[name] for name in form.transient(query)], tables.TRANSIENT] = 1
     plans: list[Plan] = []
     triggers: dict[int, list[int]] = {}

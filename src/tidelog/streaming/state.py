@@ -10,11 +10,14 @@ of every array its name, type, shape and place. What was cut off or changed by a
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import json
 import os
 import struct
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from math import prod
 from pathlib import Path
@@ -26,7 +29,7 @@ import numpy.typing as npt
 from tidelog.errors import Diagnostic, TidelogError
 
 #: The number of this format; another number is another format.
-FORMAT = 1
+FORMAT = 2
 
 Array = npt.NDArray[Any]
 Meta = dict[str, Any]
@@ -103,12 +106,14 @@ def unpack(data: bytes, source: str = "the state") -> tuple[Meta, dict[str, Arra
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Replace a file as a whole: at every moment, also after a kill or a power cut, it holds the old or the new bytes.
 
-    A link is followed, and the permissions of an existing file are kept.
+    A link is followed, and the permissions of an existing file are kept. What a kill left of a save before is removed.
     """
     target = Path(os.path.realpath(path))
+    _remove_leftovers(target)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # as long as this process lives, nobody takes it for a leftover
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), _mode(target))
@@ -122,6 +127,14 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Removes parts of saves whose process is gone: those that nobody holds a lock on."""
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with suppress(OSError), part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink(missing_ok=True)
 
 
 def _mode(target: Path) -> int:

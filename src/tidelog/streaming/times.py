@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from heapq import heappop, heappush
-from math import ceil
+from math import ceil, lcm
 from typing import Any
 
+import numpy as np
+
+from tidelog.engine.steps import LAST_TIME, N_TIMES, NEXT_TIME, push_time
+from tidelog.engine.store import Int64s
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.times import read_number
+from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, leaves_63_bits
 
 #: A stream that begins later than so many multiples of its output step is not asked about the time before.
 MANY = 100_000
@@ -31,82 +35,122 @@ def duration(value: Fraction | int | float | str) -> Fraction:
 
 
 class OutputTimes:
-    """Output times that have not come yet; a heap of those of the input, and the next of the others."""
+    """Output times that have not come yet, in ticks of `1/denominator`: a heap, and of multiples the next one.
 
-    def __init__(self, at: Times) -> None:
-        self.own: list[Fraction] | None = [] if at == "input" else None
-        self.every = duration(at.removeprefix("every:")) if isinstance(at, str) and at != "input" else None
+    How many are in the heap, the next multiple and the last time that was answered stand in the array `at` of a
+    reasoner, where compiled code changes them.
+    """
+
+    def __init__(self, times: Times, at: Int64s, denominator: int) -> None:
+        self._at = at
+        at[[NEXT_TIME, LAST_TIME, N_TIMES]] = POS_INF, NEG_INF, 0
+        self.own = times == "input"
+        self.every = duration(times.removeprefix("every:")) if isinstance(times, str) and not self.own else None
         if self.every is not None and self.every == 0:
             raise TidelogError(Diagnostic("TL307", "output times need a distance greater than 0", help="write every:1"))
         #: Times that are all there are saved with a state; of a generator only where it stands.
-        self._listed = [Fraction(t) for t in at] if isinstance(at, Sequence) and not isinstance(at, str) else None
-        self._given: Iterator[Fraction | int] = iter(()) if isinstance(at, str) else iter(self._listed or at)
-        self._last: Fraction | None = None
-        self._ahead: Fraction | None = None
+        listed = isinstance(times, Sequence) and not isinstance(times, str)
+        self._listed = [Fraction(t) for t in times] if listed else None
+        self._given: Iterator[Fraction | int] | None = None if isinstance(times, str) else iter(self._listed or times)
+        self._pulled: Fraction | None = None
+        self.heap = np.empty(64, np.int64)
+        self.denominator = 1
+        self.fit(lcm(denominator, self.every.denominator if self.every else 1))
 
     def state(self) -> dict[str, object]:
         """What has to be kept; times that were given one by one have to be given again."""
+        waiting = self.heap[: self._at[N_TIMES]].tolist()
         return {
-            "own": None if self.own is None else [str(t) for t in sorted(self.own)],
+            "own": [str(self._time(t)) for t in sorted(waiting)] if self.own else None,
             "every": None if self.every is None else str(self.every),
-            "last": None if self._last is None else str(self._last),
-            "ahead": None if self._ahead is None else str(self._ahead),
+            "last": None if self._at[LAST_TIME] == NEG_INF else str(self._time(self._at[LAST_TIME])),
+            "ahead": None if self._at[NEXT_TIME] == POS_INF else str(self._time(self._at[NEXT_TIME])),
             "listed": None if self._listed is None else [str(t) for t in self._listed],
         }
 
     @staticmethod
-    def restored(state: Mapping[str, Any], given: Times | None) -> OutputTimes:
+    def restored(state: Mapping[str, Any], given: Times | None, at: Int64s, denominator: int) -> OutputTimes:
         """Output times that go on where they stopped."""
         regular = f"every:{state['every']}" if state["every"] else None
         listed = [Fraction(t) for t in state["listed"] or ()]
-        times = OutputTimes("input" if state["own"] is not None else regular or given or listed)
-        if times.own is not None:
-            times.own[:] = [Fraction(t) for t in state["own"]]
-        times._last = Fraction(state["last"]) if state["last"] else None
-        if times.every is not None:
-            times._ahead = Fraction(state["ahead"]) if state["ahead"] else None
+        times = OutputTimes("input" if state["own"] is not None else regular or given or listed, at, denominator)
+        for t in state["own"] or ():
+            times._push(Fraction(t))
+        if state["last"]:
+            at[LAST_TIME] = times._ticks(Fraction(state["last"]))
+        if state["ahead"]:
+            at[NEXT_TIME] = times._ticks(Fraction(state["ahead"]))
         return times
 
-    def note(self, times: Iterable[Fraction]) -> None:
-        """The stream's own time points, as they come."""
-        if self.own is not None:
-            for t in times:
-                heappush(self.own, t)
+    def fit(self, denominator: int) -> None:
+        """Makes ticks so fine that so many of them, or more, are one unit of time."""
+        factor = lcm(denominator, self.denominator) // self.denominator
+        if factor == 1:
+            return
+        self.denominator *= factor
+        if self.denominator >= LIMIT // 2:
+            raise leaves_63_bits(f"a step of 1/{self.denominator}")
+        self.heap[: self._at[N_TIMES]] *= factor
+        for place, never in ((NEXT_TIME, POS_INF), (LAST_TIME, NEG_INF)):
+            if self._at[place] != never:
+                self._at[place] *= factor
+
+    @property
+    def ticks_between(self) -> int:
+        """How many ticks lie between two multiples; 0 where times are in the heap."""
+        return 0 if self.every is None else int(self.every * self.denominator)
+
+    @property
+    def begun(self) -> bool:
+        """Whether it is known where multiples begin."""
+        return self.every is None or bool(self._at[NEXT_TIME] < POS_INF)
 
     def start(self, first: Fraction) -> None:
         """Where multiples begin: at 0, or with the stream if it begins before 0 or long after."""
-        if self.every is not None and self._ahead is None and self._last is None:
+        if self.every is not None and not self.begun:
             near = 0 <= first < MANY * self.every
-            self._ahead = Fraction(0) if near else ceil(first / self.every) * self.every
+            self._at[NEXT_TIME] = 0 if near else self._ticks(ceil(first / self.every) * self.every)
 
-    def taken(self, come: Callable[[Fraction], bool]) -> list[Fraction]:
-        """The times that have come, each once, in order."""
-        found: list[Fraction] = []
-        while (t := self._peek()) is not None and come(t):
-            self._next()
-            if self._last is None or t > self._last:
-                found.append(t)
-                self._last = t
-        return found
+    @property
+    def given(self) -> bool:
+        """Whether times are given one by one, and may be more than have been taken."""
+        return self._given is not None
 
-    def pending(self, come: Callable[[Fraction], bool]) -> bool:
-        """Whether there is a time that has come."""
-        t = self._peek()
-        return t is not None and come(t)
-
-    def _peek(self) -> Fraction | None:
-        if self.own is not None:
-            return self.own[0] if self.own else None
-        if self._ahead is None and self.every is None:
+    def pull(self, last: Fraction) -> None:
+        """Takes the times that were given up to a time, and one more."""
+        while self._given is not None and (self._pulled is None or self._pulled <= last):
             following = next(self._given, None)
-            self._ahead = None if following is None else Fraction(following)
-        return self._ahead
+            if following is None:
+                self._given = None
+                return
+            self._pulled = Fraction(following)
+            self._push(self._pulled)
 
-    def _next(self) -> None:
-        if self.own is not None:
-            heappop(self.own)
-        elif self.every is not None:
-            assert self._ahead is not None
-            self._ahead += self.every
-        else:
-            self._ahead = None
+    def note(self, times: Iterable[Fraction]) -> None:
+        """The stream's own time points, where somebody else tells them."""
+        if self.own:
+            for t in times:
+                self._push(t)
+
+    def _push(self, t: Fraction) -> None:
+        count = int(self._at[N_TIMES])
+        if count == len(self.heap):
+            self.grow(count + 1)
+        push_time(self.heap, count, self._ticks(t))
+        self._at[N_TIMES] += 1
+
+    def grow(self, count: int) -> None:
+        """Makes room for so many times."""
+        larger = np.empty(max(count, 2 * len(self.heap)), np.int64)
+        larger[: len(self.heap)] = self.heap
+        self.heap = larger
+
+    def _ticks(self, t: Fraction) -> int:
+        self.fit(t.denominator)
+        ticks = int(t * self.denominator)
+        if abs(ticks) >= LIMIT // 2:
+            raise leaves_63_bits(f"the time {t}")
+        return ticks
+
+    def _time(self, ticks: int) -> Fraction:
+        return Fraction(int(ticks), self.denominator)
