@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from tidelog.analysis.report import Report, check
     from tidelog.data.dataset import Dataset
     from tidelog.errors import TidelogError
+    from tidelog.hypotheses.entries import Moment, SupportedAnswer
+    from tidelog.hypotheses.online import Hypotheses, hypotheses
     from tidelog.language.program import Program
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
@@ -23,17 +25,21 @@ _HOME = {
     "Answer": "tidelog.reasoning",
     "Dataset": "tidelog.data.dataset",
     "Fact": "tidelog.language.syntax",
+    "Hypotheses": "tidelog.hypotheses.online",
     "Inconsistent": "tidelog.reasoning",
     "Interval": "tidelog.timeline.interval",
     "Model": "tidelog.model",
+    "Moment": "tidelog.hypotheses.entries",
     "Program": "tidelog.language.program",
     "Reasoner": "tidelog.streaming.reasoner",
     "Repeat": "tidelog.model",
     "Report": "tidelog.analysis.report",
+    "SupportedAnswer": "tidelog.hypotheses.entries",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
     "check": "tidelog.analysis.report",
     "entails": "tidelog.reasoning",
+    "hypotheses": "tidelog.hypotheses.online",
     "materialise": "tidelog.reasoning",
 }
 
@@ -41,17 +47,21 @@ __all__ = [
     "Answer",
     "Dataset",
     "Fact",
+    "Hypotheses",
     "Inconsistent",
     "Interval",
     "Model",
+    "Moment",
     "Program",
     "Reasoner",
     "Repeat",
     "Report",
+    "SupportedAnswer",
     "TidelogError",
     "Undecided",
     "check",
     "entails",
+    "hypotheses",
     "materialise",
 ]
 

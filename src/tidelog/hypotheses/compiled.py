@@ -21,6 +21,8 @@ Inside = Value | int
 Binding = tuple[Inside | None, ...]
 #: A fact: its predicate, its arguments without the time, its time (0 for rigid facts).
 GroundFact = tuple[str, tuple[Inside, ...], int]
+#: What is known of a fact that has not come; None for a time or an argument that is still open.
+Awaited = tuple[str, tuple[Inside | None, ...], int | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.hypotheses.compiled import Binding, Compiled
+from tidelog.hypotheses.compiled import Awaited
 from tidelog.hypotheses.delays import Delays
 from tidelog.hypotheses.patterns import Pattern, most_special, parse_patterns, texts
 
@@ -53,14 +53,10 @@ class Confidence:
         counts.extend([0] * (late + 1 - len(counts)))
         counts[late] += 1
 
-    def of(self, schema: Compiled, mask: int, binding: Binding, tau: int) -> float:
-        """The likelihood that all premises that are missing at `tau` come."""
+    def of(self, awaited: Iterable[Awaited], tau: int) -> float:
+        """The likelihood that all facts come that have not come at `tau`."""
         product = 1.0
-        awaited = set()
-        for place, premise in enumerate(schema.premises):
-            if not mask >> place & 1:
-                awaited.add((premise.predicate, premise.args(binding), premise.time(binding), premise.clock))
-        for predicate, args, time, _ in awaited:
+        for predicate, args, time in awaited:
             product *= self._comes(predicate, args, None if time is None or None in args else tau - time)
         return product
 

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any, overload
 
 from tidelog.hypotheses.comparisons import order
+from tidelog.hypotheses.schemas import Query, Schema, apply_atom
 from tidelog.language.facts import format_value
 from tidelog.language.printer import format_term, format_time_term
-from tidelog.language.syntax import Constant, TemporalAtom, Variable
+from tidelog.language.syntax import Constant, TemporalAtom, Term, TimeTerm, Variable
 
 #: A constant as Python and JSON have it: whole numbers are `int`.
 Shown = str | int | Fraction
@@ -22,8 +23,9 @@ class SupportedAnswer:
     """An answer, certain or still possible.
 
     `bindings` has the variables of the query that are known, `evidence` the facts that have come, `hypotheses` those
-    that are awaited, in the order of their deadlines; both are minimal. At `decided_by` it is settled at the latest; None
-    if no time is known. `confidence` is the likelihood that all awaited facts come, where one was asked for.
+    that are awaited, in the order of their deadlines; both are minimal. At `decided_by` it is settled at the latest;
+    None if no time is known. `confidence` is the likelihood that all awaited facts come, where one was asked for;
+    `conditions` are what variables that are still open have to keep to, like `X != Y`.
     """
 
     bindings: dict[str, Shown]
@@ -31,6 +33,7 @@ class SupportedAnswer:
     hypotheses: tuple[str, ...] = ()
     decided_by: int | None = None
     confidence: float | None = None
+    conditions: tuple[str, ...] = ()
 
     @property
     def certain(self) -> bool:
@@ -46,6 +49,8 @@ class SupportedAnswer:
         }
         if self.confidence is not None:
             found["confidence"] = round(self.confidence, 6)
+        if self.conditions:
+            found["conditions"] = list(self.conditions)
         return found
 
 
@@ -65,6 +70,34 @@ class Moment:
             "hypothetical": [entry.to_json() for entry in self.hypothetical],
         }
         return json.dumps(parts, ensure_ascii=False)
+
+    def to_text(self, query: Query) -> str:
+        """One line for every answer and every possible one, as `tidelog hypothesise` prints them."""
+        lines = [f"{self.tau}: certain {_asked(query, entry)}{_since(entry)}" for entry in self.answers]
+        for entry in self.hypothetical:
+            decided = "" if entry.decided_by is None else f"; decided by {entry.decided_by}"
+            likely = "" if entry.confidence is None else f"; confidence {entry.confidence:.3g}"
+            where = f" where {', '.join(entry.conditions)}" if entry.conditions else ""
+            awaits = f"{_since(entry)} awaits {', '.join(entry.hypotheses)}{where}{decided}{likely}"
+            lines.append(f"{self.tau}: possible {_asked(query, entry)}{awaits}")
+        return "".join(line + "\n" for line in lines)
+
+
+def _since(entry: SupportedAnswer) -> str:
+    return f" since {', '.join(entry.evidence)}" if entry.evidence else ""
+
+
+def _asked(query: Query, entry: SupportedAnswer) -> str:
+    """The query's atom with what is known of its variables."""
+    by: dict[str, Term | TimeTerm] = {}
+    time = query.atom.time.variable if query.atom.time else None
+    for name, value in entry.bindings.items():
+        if name == time:
+            assert isinstance(value, int)
+            by[name] = TimeTerm(None, value)
+        else:
+            by[name] = Constant(Fraction(value) if isinstance(value, int) else value)
+    return format_atom(apply_atom(query.atom, by))
 
 
 class Entries(Sequence[SupportedAnswer]):
@@ -104,8 +137,32 @@ def in_order(entries: Sequence[SupportedAnswer]) -> list[SupportedAnswer]:
 def fact_key(atom: TemporalAtom) -> tuple[Any, ...]:
     """Facts are sorted by predicate, arguments and time; variables come last."""
     args = tuple((0, order(t.value)) if isinstance(t, Constant) else (1, (0, t.name)) for t in atom.args)
-    time = (0, "", 0) if atom.time is None else (atom.time.variable is not None, atom.time.variable or "", atom.time.offset)
-    return atom.predicate, args, time
+    time = atom.time or TimeTerm(None, 0)
+    return atom.predicate, args, time.variable is not None, time.variable or "", time.offset
+
+
+def conditions(variables: Sequence[str], whole: Schema) -> tuple[str, ...]:
+    """What the open variables of a schema have to keep to: variables of the query that are the same, and comparisons
+    that cannot be judged yet."""
+    pairs = zip(variables, whole.answer, strict=True)
+    same = [f"{name} = {_open_term(term)}" for name, term in pairs if _is_open(term) and _open_term(term) != name]
+    judged = [
+        f"{_open_term(c.left)} {c.op} {_open_term(c.right)}"
+        for c in whole.comparisons
+        if _is_open(c.left) or _is_open(c.right)
+    ]
+    return (*same, *judged)
+
+
+def _is_open(term: Term | TimeTerm) -> bool:
+    return term.variable is not None if isinstance(term, TimeTerm) else isinstance(term, Variable)
+
+
+def _open_term(term: Term | TimeTerm) -> str:
+    """A term beside open variables: names that would read as variables are in quotes."""
+    if isinstance(term, TimeTerm):
+        return format_time_term(term)
+    return term.name if isinstance(term, Variable) else format_term(term)
 
 
 def format_atom(atom: TemporalAtom) -> str:
@@ -117,9 +174,9 @@ def format_atom(atom: TemporalAtom) -> str:
     >>> format_atom(TemporalAtom("Temp", (Constant("ID1"), Constant("n/a")), TimeTerm("T", 1)))
     'Temp("ID1","n/a",T+1)'
     """
-    is_open = (atom.time is not None and atom.time.variable) or any(isinstance(term, Variable) for term in atom.args)
+    is_open = (atom.time is not None and _is_open(atom.time)) or any(map(_is_open, atom.args))
     args = [
-        term.name if isinstance(term, Variable) else format_term(term) if is_open else format_value(term.value)
+        format_value(term.value) if isinstance(term, Constant) and not is_open else _open_term(term)
         for term in atom.args
     ]
     if atom.time is not None:

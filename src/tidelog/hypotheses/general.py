@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from tidelog.hypotheses.compiled import Binding, Compiled, Dispatch, GroundFact, Inside
+from tidelog.hypotheses.compiled import Awaited, Binding, Compiled, Dispatch, GroundFact, Inside
 from tidelog.hypotheses.delays import Delays
 from tidelog.hypotheses.rivals import Rivals
 
@@ -44,8 +44,8 @@ class General:
         self._deadlines: list[int] = []
         self._by_answer: dict[Theta, dict[State, None]] = {}
         #: What was given at this moment, with its evidence.
-        self._emitted: set[tuple[Theta, frozenset[GroundFact]]] = set()
-        self._given: dict[int, list[Theta]] = {}
+        self.given: set[tuple[Theta, frozenset[GroundFact]]] = set()
+        self._given_until: dict[int, list[Theta]] = {}
         #: Answers that hold at all times, which no premise binds.
         self._general_answers: list[Theta] = []
 
@@ -54,15 +54,15 @@ class General:
 
     def move(self, tau: int) -> None:
         """Time goes on to `tau`: drop what could only come before it."""
-        if self.rivals.possible and self._emitted:
-            for theta in {theta for theta, _ in self._emitted}:
+        if self.rivals.possible and self.given:
+            for theta in {theta for theta, _ in self.given}:
                 for state in list(self._by_answer.get(theta, ())):
                     self.remove(state)
-            self._emitted.clear()
+            self.given.clear()
         while self._deadlines and self._deadlines[0] < tau:
             deadline = heappop(self._deadlines)
             self.seen.pop(deadline, None)
-            for theta in self._given.pop(deadline, ()):
+            for theta in self._given_until.pop(deadline, ()):
                 self.answered.pop(theta, None)
             for state in self._buckets.pop(deadline, ()):
                 if state in self.states:
@@ -73,9 +73,9 @@ class General:
         """Take a fact that may come now; gives the answers that it completes."""
         predicate, args, time = fact
         premises = self._dispatch.find(predicate, args)
-        if not premises or fact in self._bucket_of_facts(deadline):
+        if not premises or fact in self.seen.get(deadline, ()):
             return []
-        self.seen[deadline].add(fact)
+        self.note_fact(fact, deadline)
         by_schema: dict[int, list[int]] = {}
         for number, place in premises:
             by_schema.setdefault(number, []).append(place)
@@ -89,12 +89,10 @@ class General:
                 self._resolve(schema, state, places, fact, answers)
         return answers
 
-    def _bucket_of_facts(self, deadline: int) -> set[GroundFact]:
-        found = self.seen.get(deadline)
-        if found is None:
-            found = self.seen[deadline] = set()
-            self._note(deadline)
-        return found
+    def note_fact(self, fact: GroundFact, deadline: int) -> None:
+        """Remember that a fact has come, for as long as it may be asked for."""
+        self._note(deadline)
+        self.seen.setdefault(deadline, set()).add(fact)
 
     def _note(self, deadline: int) -> None:
         """See to it that `move` looks at this deadline."""
@@ -112,7 +110,7 @@ class General:
         if values is None:
             return
         for known, table in tables.items():
-            yield from table.get(tuple(values[i] for i in known), ())  # type: ignore[arg-type]
+            yield from table.get(tuple(values[i] for i in known), ())  # type: ignore[misc]
 
     def _resolve(
         self, schema: Compiled, state: State, places: list[int], fact: GroundFact, answers: list[State]
@@ -136,7 +134,7 @@ class General:
 
     def _admit(self, schema: Compiled, state: State, answers: list[State]) -> None:
         """Keep a new hypothesis if its premises can still come, or give it as an answer if all have."""
-        number, mask, binding = state
+        _, mask, binding = state
         if not schema.allows(binding):
             return
         first: int | None = None
@@ -172,9 +170,9 @@ class General:
         if theta not in self.answered:
             self.give(theta, self.tau)
         evidence = frozenset(schema.evidence(schema.full, binding))
-        if (theta, evidence) in self._emitted:
+        if (theta, evidence) in self.given:
             return False
-        self._emitted.add((theta, evidence))
+        self.given.add((theta, evidence))
         return True
 
     def give(self, theta: Theta, tau: int) -> None:
@@ -185,7 +183,7 @@ class General:
         last = self.rivals.last_deadline(theta)
         if last is not None:
             self._note(last)
-            self._given.setdefault(last, []).append(theta)
+            self._given_until.setdefault(last, []).append(theta)
 
     def is_answered(self, theta: Theta) -> bool:
         """Whether an answer, or one for all times, was given before."""
@@ -226,6 +224,14 @@ class General:
             if not mask >> place & 1:
                 known = tuple(i for i in sorted(premise.places) if binding[i] is not None)
                 yield (number, place), known, tuple(binding[i] for i in known)  # type: ignore[misc]
+
+    def awaited(self, state: State) -> set[Awaited]:
+        number, mask, binding = state
+        return {
+            (premise.predicate, premise.args(binding), premise.time(binding))
+            for place, premise in enumerate(self.schemas[number].premises)
+            if not mask >> place & 1
+        }
 
     def open(self) -> Iterator[State]:
         """The hypotheses that can still come true after this moment."""

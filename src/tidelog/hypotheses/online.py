@@ -12,17 +12,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tidelog.hypotheses.compiled import Binding, GroundFact, compiled, inside
+from tidelog.hypotheses.background import with_background
+from tidelog.hypotheses.compiled import Awaited, GroundFact, compiled, inside, outside
 from tidelog.hypotheses.confidence import Confidence
 from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.entries import Entries, Moment, Shown, SupportedAnswer, fact_key, format_atom, in_order
+from tidelog.hypotheses.entries import (
+    Entries,
+    Moment,
+    Shown,
+    SupportedAnswer,
+    conditions,
+    fact_key,
+    format_atom,
+    in_order,
+)
 from tidelog.hypotheses.from_mtl import temporal_program
 from tidelog.hypotheses.general import General, State
-from tidelog.hypotheses.reading import FactReader
+from tidelog.hypotheses.reading import FactReader, read_arrival
 from tidelog.hypotheses.regular import Regular, is_regular
 from tidelog.hypotheses.resolution import Bounds, derived_predicates, resolve
 from tidelog.hypotheses.rivals import Rivals, View
+from tidelog.hypotheses.saving import check, dump, fingerprint, restore
 from tidelog.hypotheses.schemas import Schema, query_of
+from tidelog.language.facts import format_value
 from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Fact, TemporalAtom, TimeTerm
 from tidelog.language.temporal import parse_query
@@ -42,6 +54,14 @@ class Rejected:
     why: str
     arrival: int
     fact: GroundFact
+    rigid: bool = False
+
+    @property
+    def text(self) -> str:
+        """The fact as it is printed."""
+        predicate, args, time = self.fact
+        shown = [format_value(outside(arg)) for arg in args] + ([] if self.rigid else [str(time)])
+        return f"{predicate}({','.join(shown)})" if shown else predicate
 
 
 class Hypotheses:
@@ -73,7 +93,7 @@ class Hypotheses:
         max_open: int | None = None,
         on_rejected: Callable[[Rejected], None] | None = None,
     ) -> None:
-        temporal = temporal_program(program, timeline, _predicate(query))
+        temporal = with_background(temporal_program(program, timeline, _predicate(query)), background)
         self.query = query_of(parse_query(query, temporal))
         self.schemas: tuple[Schema, ...] = resolve(temporal, self.query, Bounds(depth, horizon))
         self._compiled = tuple(compiled(number, schema) for number, schema in enumerate(self.schemas))
@@ -83,6 +103,7 @@ class Hypotheses:
         self.delays = Delays.parse(delay, known)
         self._awaited = frozenset(awaited)
         self._derived = derived_predicates(temporal)
+        self._temporal = frozenset(arities)
         self._reader = FactReader(arities, dict(temporal.rigid))
         self._rivals = Rivals(self._compiled, self.delays)
         limits = (min_confidence, max_open)
@@ -97,6 +118,7 @@ class Hypotheses:
             and is_regular(self._compiled[0], self.delays)
             else General(self._compiled, self.delays, self._rivals)
         )
+        self._fingerprint = fingerprint(self.schemas, self.delays.patterns, limits)
         self._on_rejected = on_rejected
         self.tau = -1
         #: How many facts were not taken, by the reason.
@@ -111,10 +133,14 @@ class Hypotheses:
         """A fact as `push` takes it quickest."""
         return self._reader.read(text, source, line)
 
+    def read_arrival(self, text: str, source: str = "<text>", line: int = 1) -> tuple[int, GroundFact]:
+        """When a fact came, and the fact, of a line like `{"arrival": 0, "fact": "Temp(wt2,high,0)"}`."""
+        return read_arrival(text, self._reader, source, line)
+
     def push(self, tau: int, facts: Iterable[AnyFact]) -> Entries:
         """Facts that arrive at `tau`; gives the answers that become certain by them.
 
-        Several batches may have the same `tau`. Facts that may not come any more, or not yet, are counted in `rejected`.
+        Several batches may have the same `tau`. Facts that may not come now are counted in `rejected`.
         """
         if tau < self.tau:
             for fact in facts:
@@ -192,7 +218,7 @@ class Hypotheses:
     def _reject(self, why: str, tau: int, fact: GroundFact) -> None:
         self.rejected[why] = self.rejected.get(why, 0) + 1
         if self._on_rejected:
-            self._on_rejected(Rejected(why, tau, fact))
+            self._on_rejected(Rejected(why, tau, fact, fact[0] not in self._temporal))
 
     def _discard(self) -> None:
         """Drop what is less likely than it must be, and the least likely of what is too much."""
@@ -201,7 +227,7 @@ class Hypotheses:
             return
         assert isinstance(store, General)
         assert confidence is not None
-        rated = [(confidence.of(self._compiled[s[0]], s[1], s[2], self.tau), s) for s in store.open()]
+        rated = [(confidence.of(store.awaited(state), self.tau), state) for state in store.open()]
         least = 0.0 if self._min_confidence is None else self._min_confidence
         gone = [state for rate, state in rated if rate < least]
         kept = [pair for pair in rated if pair[0] >= least]
@@ -214,6 +240,27 @@ class Hypotheses:
 
     # What there is
 
+    def save(self) -> bytes:
+        """The state of this session, to go on from with `load`."""
+        from tidelog.streaming.state import pack
+
+        counts = self.confidence.counts if self.confidence else {}
+        figures = {"arrivals": self.arrivals, "rejected": self.rejected, "discarded": self.discarded, "counts": counts}
+        return pack({"hypotheses": self._fingerprint, "tau": self.tau, **figures, "store": dump(self._store)}, {})
+
+    def load(self, state: bytes) -> Hypotheses:
+        """Go on from a state that a session with the same program, query and options saved; gives this session."""
+        from tidelog.streaming.state import unpack
+
+        meta, _ = unpack(state)
+        check(meta.get("hypotheses"), self._fingerprint)
+        self.tau, self.arrivals, self.discarded = meta["tau"], meta["arrivals"], meta["discarded"]
+        self.rejected = meta["rejected"]
+        if self.confidence:
+            self.confidence.counts = meta["counts"]
+        restore(self._store, meta["store"])
+        return self
+
     @property
     def open(self) -> int:
         """How many hypotheses are held."""
@@ -221,11 +268,8 @@ class Hypotheses:
 
     def hypothetical(self) -> list[SupportedAnswer]:
         """What may still become true after this moment, and has evidence; sorted."""
-        states = list(self._states())
-        if self._rivals.possible:
-            views = [self._rivals.view(self._compiled[n], mask, binding) for n, mask, binding in states]
-            states = [states[place] for place in self._rivals.shown(views)]
-        return in_order([self._possible(state) for state in states])
+        views = [self._rivals.view(self._compiled[n], mask, binding) for n, mask, binding in self._states()]
+        return in_order([self._possible(view) for view in self._rivals.shown(views)])
 
     def _states(self) -> Iterator[State]:
         if isinstance(self._store, Regular):
@@ -238,33 +282,30 @@ class Hypotheses:
     def _answer(self, tau: int, state: State) -> SupportedAnswer:
         number, mask, binding = state
         view = self._rivals.view(self._compiled[number], mask, binding)
-        return SupportedAnswer(self._bindings(number, binding), _evidence(view), (), tau)
+        return SupportedAnswer(self._bindings(view), _evidence(view), (), tau)
 
-    def _possible(self, state: State) -> SupportedAnswer:
-        number, mask, binding = state
-        schema = self._compiled[number]
-        view = self._rivals.view(schema, mask, binding)
-        deadlines = {atom: self._deadline(atom) for atom in view.hypotheses}
-        known = [deadline for deadline in deadlines.values() if deadline is not None]
-        awaited = sorted(view.hypotheses, key=lambda atom: (_last(deadlines[atom]), fact_key(atom)))
+    def _possible(self, view: View) -> SupportedAnswer:
+        awaited = [_awaited(atom) for atom in view.hypotheses]
+        deadlines = [None if time is None else time + self.delays.of(name, args) for name, args, time in awaited]
+        known = [deadline for deadline in deadlines if deadline is not None]
+        in_time = sorted(zip(deadlines, view.hypotheses, strict=True), key=lambda x: (_last(x[0]), fact_key(x[1])))
         return SupportedAnswer(
-            self._bindings(number, binding),
+            self._bindings(view),
             _evidence(view),
-            tuple(map(format_atom, awaited)),
+            tuple(format_atom(atom) for _, atom in in_time),
             max(known) if len(known) == len(deadlines) else None,
-            self.confidence.of(schema, mask, binding, self.tau) if self.confidence else None,
+            self.confidence.of(awaited, self.tau) if self.confidence else None,
+            conditions(self.query.variables, view.whole),
         )
 
-    def _deadline(self, atom: TemporalAtom) -> int | None:
-        time = atom.time or TimeTerm(None, 0)
-        if time.variable is not None:
-            return None
-        args = tuple(inside(term.value) if isinstance(term, Constant) else None for term in atom.args)
-        return time.offset + self.delays.of(atom.predicate, args)
-
-    def _bindings(self, number: int, binding: Binding) -> dict[str, Shown]:
-        values = self._compiled[number].answered(binding)
-        return {name: value for name, value in zip(self.query.variables, values, strict=True) if value is not None}
+    def _bindings(self, view: View) -> dict[str, Shown]:
+        found: dict[str, Shown] = {}
+        for name, term in zip(self.query.variables, view.whole.answer, strict=True):
+            if isinstance(term, Constant):
+                found[name] = inside(term.value)
+            elif isinstance(term, TimeTerm) and term.variable is None:
+                found[name] = term.offset
+        return found
 
 
 def hypotheses(
@@ -276,7 +317,7 @@ def hypotheses(
     **options: Any,
 ) -> Iterator[Moment]:
     """For every time point up to `until` (the last arrival unless given): the answers that become certain at it, and
-    those that are still possible after it. Arrivals are pairs of a time and a fact; `options` are those of `Hypotheses`.
+    those that are still possible after it. Arrivals are pairs of a time and a fact; `options` go to `Hypotheses`.
 
     >>> program = Program.parse("Alarm(X, T) :- Hot(X, T), Hot(X, T+1).", syntax="tdl")
     >>> for moment in hypotheses(program, "Alarm(X, T)", [(0, "Hot(a,0)"), (1, "Hot(a,1)")]):
@@ -323,6 +364,12 @@ def _predicate(query: str) -> str:
 
 def _evidence(view: View) -> tuple[str, ...]:
     return tuple(map(format_atom, sorted(view.evidence, key=fact_key)))
+
+
+def _awaited(atom: TemporalAtom) -> Awaited:
+    args = tuple(inside(term.value) if isinstance(term, Constant) else None for term in atom.args)
+    time = atom.time or TimeTerm(None, 0)
+    return atom.predicate, args, None if time.variable else time.offset
 
 
 def _last(deadline: int | None) -> float:

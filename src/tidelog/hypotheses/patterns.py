@@ -45,8 +45,8 @@ def most_special(patterns: Iterable[Pattern[T]], predicate: str, args: Sequence[
 def parse_patterns(
     texts: Iterable[str], predicates: Mapping[str, int], read: Callable[[str], T | None], code: str, law: str
 ) -> tuple[Pattern[T], ...]:
-    """Patterns with what `read` makes of the text behind the equals sign. `predicates` are those that may be named, with
-    their arity without time; errors have the given code and law."""
+    """Patterns with what `read` makes of the text behind the equals sign. `predicates` are those that may be named,
+    with their arity without time; errors have the given code and law."""
     found: dict[tuple[str | None, object], Pattern[T]] = {}
     errors: list[Diagnostic] = []
     for text in texts:

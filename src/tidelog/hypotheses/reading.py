@@ -79,8 +79,8 @@ class FactReader:
         return fact.predicate, args, int(time)
 
 
-def read_arrival(text: str, reader: FactReader, source: str, line: int) -> tuple[int, GroundFact, str]:
-    """A line of JSON: when the fact came, the fact, and its text."""
+def read_arrival(text: str, reader: FactReader, source: str, line: int) -> tuple[int, GroundFact]:
+    """A line of JSON: when the fact came, and the fact."""
     try:
         found = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -91,10 +91,12 @@ def read_arrival(text: str, reader: FactReader, source: str, line: int) -> tuple
         raise _unreadable("this is not an object", source, line, 1, text)
     arrival, fact = found.get("arrival"), found.get("fact")
     if not isinstance(arrival, int) or isinstance(arrival, bool) or arrival < 0:
-        raise _unreadable("`arrival` is not a natural number" if "arrival" in found else "there is no `arrival`", source, line, 1, text)
+        message = "`arrival` is not a natural number" if "arrival" in found else "there is no `arrival`"
+        raise _unreadable(message, source, line, 1, text)
     if not isinstance(fact, str):
-        raise _unreadable("`fact` is not a text" if "fact" in found else "there is no `fact`", source, line, 1, text)
-    return arrival, reader.read(fact, source, line), fact
+        message = "`fact` is not a text" if "fact" in found else "there is no `fact`"
+        raise _unreadable(message, source, line, 1, text)
+    return arrival, reader.read(fact, source, line)
 
 
 def _unreadable(message: str, source: str, line: int, column: int, text: str) -> TidelogError:

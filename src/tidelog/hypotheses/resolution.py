@@ -75,9 +75,7 @@ def resolve(program: TemporalProgram, query: Query, bounds: Bounds | None = None
         assert rule.head is not None
         clauses.setdefault(rule.head.predicate, []).append(rule)
     derived = derived_predicates(program)
-    start = _Goal(
-        tuple(_asked(name, query.atom) for name in query.variables), query.atom.time, ((query.atom, 0),)
-    )
+    start = _Goal(tuple(_asked(name, query.atom) for name in query.variables), query.atom.time, ((query.atom, 0),))
     found: dict[Schema, None] = {}
     work = [start]
     steps = 0

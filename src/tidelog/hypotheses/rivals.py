@@ -7,14 +7,16 @@ is least.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tidelog.hypotheses.comparisons import satisfiable
 from tidelog.hypotheses.compiled import Binding, Compiled, Inside
 from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.schemas import Schema, applied
-from tidelog.hypotheses.subsumption import PremiseIndex, instances, may_compete
-from tidelog.language.syntax import TemporalAtom, TimeTerm
+from tidelog.hypotheses.schemas import Schema, applied, term_names
+from tidelog.hypotheses.subsumption import PremiseIndex, instances, may_compete, subsumes
+from tidelog.hypotheses.unification import unify
+from tidelog.language.syntax import TemporalAtom
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,79 +68,91 @@ class Rivals:
         awaited = dict.fromkeys(atom for place, atom in enumerate(atoms) if not mask >> place & 1)
         return View(applied(schema.schema, by), evidence, tuple(awaited))
 
-    def shown(self, views: Sequence[View]) -> list[int]:
-        """The places of the hypotheses that are minimal, each that differs once."""
+    def shown(self, views: Sequence[View]) -> Sequence[View]:
+        """The hypotheses that are minimal, each that differs once."""
         if not self.possible:
-            return list(range(len(views)))
-        groups: dict[object, list[int]] = {}
-        general: list[int] = []
-        for place, view in enumerate(views):
-            if self._competing and self._needs_less(view.whole):
-                continue
-            if _is_ground(view):
-                groups.setdefault(view.whole.answer, []).append(place)
-            else:
-                general.append(place)
-        kept: list[int] = []
+            return views
+        views = [view for view in _with_factors(views) if not (self._competing and self._needs_less(view.whole))]
+        groups: dict[object, list[View]] = {}
+        general: list[View] = []
+        for view in views:
+            (groups.setdefault(view.whole.answer, []) if _is_ground(view) else general).append(view)
+        # What is hidden since others await less must not hide what is a special case of it.
+        least = _least(general, general)
+        kept = {id(view) for view in _first(least, least)}
         for group in groups.values():
-            kept += _least(views, group, [*group, *general])
-        return sorted(kept + _least(views, general, general))
+            among = _least(group, [*group, *general])
+            kept |= {id(view) for view in _first(among, [*among, *least])}
+        return [view for view in views if id(view) in kept]
 
 
-def _least(views: Sequence[View], places: Iterable[int], among: Sequence[int]) -> list[int]:
-    """Those of the places that no other hypothesis makes needless."""
-    by_awaited: dict[tuple[object, frozenset[TemporalAtom]], list[int]] = {}
-    for place in among:
-        view = views[place]
-        by_awaited.setdefault((view.whole.answer, frozenset(view.hypotheses)), []).append(place)
-    rivals: dict[tuple[object, frozenset[TemporalAtom]], tuple[bool, list[int]]] = {}
-    kept: list[int] = []
-    for place in places:
-        view = views[place]
-        key = (view.whole.answer, frozenset(view.hypotheses))
-        if key not in rivals:
-            rivals[key] = _rivals(views, view, by_awaited)
-        outdone, same = rivals[key]
-        if not outdone and not any(_precedes(views, other, place) for other in same):
-            kept.append(place)
+def _with_factors(views: Iterable[View]) -> list[View]:
+    """All hypotheses, and those that they become where awaited atoms are one and the same. Such a special case may be
+    minimal where the general one is not."""
+    found = dict.fromkeys(views)
+    waiting = list(found)
+    while waiting:
+        view = waiting.pop()
+        for i, a in enumerate(view.hypotheses):
+            for b in view.hypotheses[:i]:
+                by = unify(a, b, {})
+                if by is not None:
+                    whole = applied(view.whole, by)
+                    awaited = applied(Schema((), view.hypotheses), by).premises
+                    factor = View(whole, view.evidence, awaited)
+                    if factor not in found and satisfiable(whole.comparisons):
+                        found[factor] = None
+                        waiting.append(factor)
+    return list(found)
+
+
+def _least(views: Iterable[View], among: Iterable[View]) -> list[View]:
+    """Those of the hypotheses that await no more than others with the same answer."""
+    rivals = list({(view.whole.answer, frozenset(view.hypotheses)): _open_part(view) for view in among}.values())
+    outdone: dict[Schema, bool] = {}
+    kept: list[View] = []
+    for view in views:
+        part = _open_part(view)
+        if part not in outdone:
+            outdone[part] = any(
+                len(places) < len(part.premises) for rival in rivals for _, places in instances(rival, part)
+            )
+        if not outdone[part]:
+            kept.append(view)
     return kept
 
 
-def _rivals(
-    views: Sequence[View], view: View, groups: dict[tuple[object, frozenset[TemporalAtom]], list[int]]
-) -> tuple[bool, list[int]]:
-    """Whether other hypotheses with the same answer await less, and those that await the same."""
-    special = Schema(view.whole.answer, view.hypotheses, view.whole.comparisons)
-    same: list[int] = []
-    for members in groups.values():
-        first = views[members[0]]
-        general = Schema(first.whole.answer, first.hypotheses, first.whole.comparisons)
-        sizes = {len(places) for _, places in instances(general, special)}
-        if any(size < len(special.premises) for size in sizes):
-            return True, []
-        if sizes:
-            same += members
-    return False, same
+def _first(views: Iterable[View], among: Sequence[View]) -> Iterator[View]:
+    """Those of the hypotheses that have no more evidence than others that await the same, the first of those that are
+    the same but for names, and the most general."""
+    order = {id(view): place for place, view in enumerate(among)}
+    by_part: dict[Schema, list[View]] = {}
+    for view in among:
+        by_part.setdefault(_open_part(view), []).append(view)
+    rivals: dict[Schema, list[tuple[bool, View]]] = {}
+    for view in views:
+        part = _open_part(view)
+        if part not in rivals:
+            rivals[part] = [
+                (subsumes(part, other), member)
+                for other, members in by_part.items()
+                if subsumes(other, part)
+                for member in members
+            ]
+        if not any(
+            other.evidence < view.evidence
+            or (other.evidence == view.evidence and (not mutual or order[id(other)] < order[id(view)]))
+            for mutual, other in rivals[part]
+        ):
+            yield view
 
 
-def _precedes(views: Sequence[View], other: int, place: int) -> bool:
-    """Whether another hypothesis that awaits no more is the one to show: it has less evidence, or the same and comes
-    first or is more general."""
-    if other == place:
-        return False
-    a, b = views[other], views[place]
-    if a.evidence != b.evidence:
-        return a.evidence < b.evidence
-    if other < place:
-        return True
-    back = Schema(a.whole.answer, a.hypotheses, a.whole.comparisons)
-    return not any(True for _ in instances(Schema(b.whole.answer, b.hypotheses, b.whole.comparisons), back))
+def _open_part(view: View) -> Schema:
+    return Schema(view.whole.answer, view.hypotheses, view.whole.comparisons)
 
 
 def _is_ground(view: View) -> bool:
-    return not any(
-        term.variable is not None if isinstance(term, TimeTerm) else hasattr(term, "name") for term in view.whole.answer
-    )
+    return not any(name for term in view.whole.answer for name in term_names(term))
 
 
 def _has_hidden(schema: Compiled) -> bool:

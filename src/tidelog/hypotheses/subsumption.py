@@ -1,6 +1,7 @@
 """Which schemas are needless, since others ask for less and give the same answers.
 
-A schema makes another one needless if one of its instances has the same answer and asks for no more (theta-subsumption).
+A schema makes another one needless if one of its instances has the same answer and asks for no more, which is
+theta-subsumption.
 """
 
 from __future__ import annotations
@@ -57,9 +58,7 @@ def _without_instances(schemas: list[Schema], index: PremiseIndex) -> list[Schem
     return [
         schema
         for number, schema in enumerate(schemas)
-        if not any(
-            other > number and subsumes(schemas[other], schema) for other in index.candidates(schema.premises)
-        )
+        if not any(other > number and subsumes(schemas[other], schema) for other in index.candidates(schema.premises))
     ]
 
 

@@ -68,9 +68,7 @@ def match_term(general: Term | TimeTerm, special: Term | TimeTerm, found: dict[s
     return general == special
 
 
-def match_atom(
-    general: TemporalAtom, special: TemporalAtom, by: Substitution
-) -> dict[str, Term | TimeTerm] | None:
+def match_atom(general: TemporalAtom, special: TemporalAtom, by: Substitution) -> dict[str, Term | TimeTerm] | None:
     if general.predicate != special.predicate or len(general.args) != len(special.args):
         return None
     found = dict(by)
