@@ -7,7 +7,7 @@ definitions say. Nothing here unifies, resolves or shares code with the reasoner
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -95,19 +95,48 @@ def _minimal(sets: Iterable[Support]) -> set[Support]:
 def _derive(rule: TemporalRule, supports: dict[Ground, set[Support]], domain: Domain) -> None:
     assert rule.head is not None
     atoms = [part.atom for part in rule.body if isinstance(part, TemporalLiteral)]
-    for binding in _bindings([rule.head, *atoms], domain):
+    new: dict[Ground, set[Support]] = {}
+    for binding, facts in _joins(atoms, {}, supports):
         if not all(_true(part, binding) for part in rule.body if isinstance(part, Comparison)):
             continue
-        parts = [supports.get(_ground(atom, binding), set()) for atom in atoms]
-        head = _ground(rule.head, binding)
-        ways = {frozenset().union(*choice) for choice in product(*parts)}
-        if ways:
-            supports[head] = _minimal(supports.get(head, set()) | ways)
+        ways = {frozenset[Ground]().union(*choice) for choice in product(*(supports[fact] for fact in facts))}
+        for rest in _bindings([rule.head], domain, binding):
+            head = _ground(rule.head, {**binding, **rest})
+            new.setdefault(head, set()).update(ways)
+    for head, ways in new.items():
+        supports[head] = _minimal(supports.get(head, set()) | ways)
 
 
-def _bindings(atoms: list[TemporalAtom], domain: Domain) -> Iterator[dict[str, Value | int]]:
+def _joins(
+    atoms: list[TemporalAtom], binding: dict[str, Value | int], supports: dict[Ground, set[Support]]
+) -> Iterator[tuple[dict[str, Value | int], list[Ground]]]:
+    """Every way in which the atoms are ground atoms with a support."""
+    if not atoms:
+        yield binding, []
+        return
+    first, rest = atoms[0], atoms[1:]
+    for fact in supports:
+        if fact[0] != first.predicate:
+            continue
+        found = dict(binding)
+        if first.time and first.time.variable:
+            found.setdefault(first.time.variable, fact[2] - first.time.offset)
+        for term, value in zip(first.args, fact[1], strict=True):
+            if isinstance(term, Variable):
+                found.setdefault(term.name, value)
+        if _ground(first, found) == fact:
+            for whole, facts in _joins(rest, found, supports):
+                yield whole, [fact, *facts]
+
+
+def _bindings(
+    atoms: list[TemporalAtom], domain: Domain, known: Container[str] = ()
+) -> Iterator[dict[str, Value | int]]:
+    """Everything that the variables of the atoms may stand for, but for those that are known."""
     objects = dict.fromkeys(t.name for atom in atoms for t in atom.args if isinstance(t, Variable))
     times = dict.fromkeys(atom.time.variable for atom in atoms if atom.time and atom.time.variable)
+    objects = {name: None for name in objects if name not in known}
+    times = {name: None for name in times if name not in known}
     for values in product(*([domain.constants] * len(objects)), *([domain.times] * len(times))):
         yield dict(zip([*objects, *times], values, strict=True))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from hypothetical_oracle import Domain, Ground, Support, Theta, as_fact, world
-from tidelog.hypotheses.entries import SupportedAnswer
-from tidelog.hypotheses.online import Hypotheses
+from tidelog.hypothetical.entries import SupportedAnswer
+from tidelog.hypothetical.online import Hypotheses
 from tidelog.language.program import Program
 from tidelog.language.temporal import parse_query
 
@@ -49,8 +50,9 @@ def random_case(seed: int) -> Case:
     if rng.random() < 0.2:
         names = [rng.choice(["X", "a", "_"]) for _ in names]
     query = f"{name}({','.join([*names, rng.choice(['T', 'T', 'T', 'T+1', '2', '_'])])})"
-    delays = tuple(f"{name}={rng.choice([0, 0, 1, 2])}" for name in EXTENSIONAL)
-    if rng.random() < 0.3:
+    late = rng.random() < 0.75
+    delays = tuple(f"{name}={rng.choice([0, 0, 1, 2]) if late else 0}" for name in EXTENSIONAL)
+    if late and rng.random() < 0.3:
         delays += (f"g({rng.choice(['a,_', '_,b', 'a,b'])})={rng.choice([0, 1, 3])}",)
     return Case("\n".join(lines) + "\n", query, delays, _arrivals(rng, delays))
 
@@ -109,14 +111,14 @@ def examine(case: Case, **options: object) -> int:
     session = Hypotheses(program, case.query, delay=case.delays, **options)  # type: ignore[arg-type]
     arrived: set[Ground] = set()
     before: dict[Theta, object] = {}
-    count = 0
+    delay = partial(delay_of, delays=case.delays)
+    start = world(program.temporal, query, arrived, delay, -1, DOMAIN).hypothetical
+    earlier, count = start, 0
     for tau in range(LAST + 4):
         batch = [fact for arrival, fact in case.arrivals if arrival == tau]
         answers = list(session.push(tau, batch))
         arrived |= {as_fact(fact) for fact in batch}
-        truth = world(
-            program.temporal, query, arrived, lambda fact: delay_of(fact, case.delays), tau, DOMAIN
-        ).hypothetical
+        truth = world(program.temporal, query, arrived, delay, tau, DOMAIN).hypothetical
         truth = {theta: entries for theta, entries in truth.items() if dict(theta).get("T", 0) in COMPARED}
         certain = {theta: entries[frozenset()] for theta, entries in truth.items() if frozenset() in entries}
         possible = {theta: entries for theta, entries in truth.items() if theta not in certain}
@@ -125,6 +127,10 @@ def examine(case: Case, **options: object) -> int:
         hypothetical = session.hypothetical()
         _check_answers(answers, new, tau, case)
         _check_hypothetical(hypothetical, possible, certain, arrived, tau, case)
+        for entry in hypothetical:
+            _check_shrunk(entry, start, arrived, case)
+            _check_shrunk(entry, earlier, {as_fact(fact) for fact in batch}, case)
+        earlier = truth
         count += len(answers) + len(hypothetical)
     assert not session.rejected, (session.rejected, str(case))
     return count
@@ -181,6 +187,16 @@ def _check_hypothetical(
     assert covered == due, (tau, "missing", due - covered, str(case))
     texts = [(str(e.bindings), e.evidence, e.hypotheses) for e in given]
     assert len(set(texts)) == len(texts), (tau, "twice", str(case))
+
+
+def _check_shrunk(
+    entry: SupportedAnswer, before: dict[Theta, dict[Support, set[Support]]], since: set[Ground], case: Case
+) -> None:
+    """What an entry awaits is what an earlier hypothetical answer awaited, without what has come since (propositions 3
+    and 4)."""
+    if not _open_names(entry, case):
+        for theta, awaited, _ in _ground_instances(entry, case):
+            assert any(some - since == awaited for some in before[theta]), (entry, str(case))
 
 
 def _wanted(case: Case) -> list[str]:

@@ -15,8 +15,8 @@ import click
 from tidelog.cli.options import rules_argument, timeline_option
 
 if TYPE_CHECKING:
-    from tidelog.hypotheses.compiled import GroundFact
-    from tidelog.hypotheses.online import Hypotheses, Rejected
+    from tidelog.hypothetical.compiled import GroundFact
+    from tidelog.hypothetical.online import Hypotheses, Rejected
     from tidelog.language.syntax import Fact
 
 _REASONS = {
@@ -90,7 +90,7 @@ def hypothesise(
       echo '{"arrival": 0, "fact": "Hot(a,0)"}' > hot.jsonl
       tidelog hypothesise alarm.tdl --query 'Alarm(X,T)' --input hot.jsonl --delay Hot=1
     """
-    from tidelog.hypotheses.online import Hypotheses, moments
+    from tidelog.hypothetical.online import Hypotheses, moments
     from tidelog.language.program import Program
 
     if [rules, source, *background].count("-") > 1:

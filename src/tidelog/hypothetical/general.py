@@ -7,6 +7,10 @@ Facts are taken in the order in which they come, so each set of facts leads to a
 Hypotheses wait in an index, by the premise and the values that are known of its variables: an arrival touches those
 that wait for it, however many there are. They lie in buckets by the first deadline of their premises, so that what can
 no longer be is found without a search.
+
+Without delays, all premises of one time come at once if they are tied to a single time variable. Then premises are
+resolved in the order of their times, and those of one time in a fixed order, each with all facts of the moment: there
+is no need for every set of premises that the moment's facts could be (proposition 10).
 """
 
 from __future__ import annotations
@@ -14,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from tidelog.hypotheses.compiled import Awaited, Binding, Compiled, Dispatch, GroundFact, Inside
-from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.rivals import Rivals
+from tidelog.hypothetical.compiled import Awaited, Binding, Compiled, Dispatch, GroundFact, Inside
+from tidelog.hypothetical.delays import Delays
+from tidelog.hypothetical.rivals import Rivals
 
 #: The number of a schema, the premises that have come, the binding.
 State = tuple[int, int, Binding]
@@ -32,6 +36,10 @@ class General:
         self.delays = delays
         self.rivals = rivals
         self.tau = -1
+        #: Of every schema, its premises in the order in which they are resolved, if there is one.
+        self._orders = [_order(schema) for schema in schemas] if _comes_in_order(schemas, delays) else None
+        #: The facts of this moment that can be a premise, by the values of some of its variables; made when needed.
+        self._now: dict[tuple[int, int, tuple[int, ...]], dict[tuple[Inside, ...], list[GroundFact]]] = {}
         #: Every open hypothesis with evidence, and its first deadline, if one is known.
         self.states: dict[State, int | None] = {}
         #: Facts that may still be asked for, by their deadlines.
@@ -54,6 +62,7 @@ class General:
 
     def move(self, tau: int) -> None:
         """Time goes on to `tau`: drop what could only come before it."""
+        self._now.clear()
         if self.rivals.possible and self.given:
             for theta in {theta for theta, _ in self.given}:
                 for state in list(self._by_answer.get(theta, ())):
@@ -82,6 +91,8 @@ class General:
         answers: list[State] = []
         for number, places in by_schema.items():
             schema = self.schemas[number]
+            for place in places if self._orders else ():
+                self._add_to_moment(schema, place, fact)
             touched: dict[State, None] = {(number, 0, schema.unbound): None}
             for place in places:
                 touched.update(dict.fromkeys(self._awaiting(number, place, args, time)))
@@ -117,6 +128,12 @@ class General:
     ) -> None:
         """Add what becomes of a hypothesis when some of its premises are the fact, and drop it if one must be."""
         _, args, time = fact
+        if self._orders:
+            for place in set(places).intersection(self._next(state)):
+                extended = schema.premises[place].extended(state[2], args, time)
+                if extended is not None:
+                    self._resolve_in_order(schema, (state[0], state[1] | 1 << place, extended), answers)
+            return
         found = [state]
         replaced = False
         for place in places:
@@ -132,11 +149,54 @@ class General:
         for new in found[1:]:
             self._admit(schema, new, answers)
 
-    def _admit(self, schema: Compiled, state: State, answers: list[State]) -> None:
-        """Keep a new hypothesis if its premises can still come, or give it as an answer if all have."""
+    def _resolve_in_order(self, schema: Compiled, state: State, answers: list[State]) -> None:
+        """Add a hypothesis, and what becomes of it by facts of this moment that have come before."""
+        waiting = [state]
+        while waiting:
+            state = waiting.pop()
+            if self._admit(schema, state, answers):
+                number, mask, binding = state
+                (place,) = self._next(state)
+                for _, args, time in self._come(schema, place, binding):
+                    extended = schema.premises[place].extended(binding, args, time)
+                    if extended is not None:
+                        waiting.append((number, mask | 1 << place, extended))
+
+    def _next(self, state: State) -> list[int]:
+        """The premises that a hypothesis waits for: all that are missing, or the next one in order."""
+        missing = [i for i in range(len(self.schemas[state[0]].premises)) if not state[1] >> i & 1]
+        if self._orders is None or not missing:
+            return missing
+        return [next(place for place in self._orders[state[0]] if place in missing)]
+
+    def _come(self, schema: Compiled, place: int, binding: Binding) -> list[GroundFact]:
+        """The facts of this moment that a premise can be."""
+        premise = schema.premises[place]
+        known = tuple(i for i in sorted(premise.places) if binding[i] is not None)
+        key = (schema.number, place, known)
+        if key not in self._now:
+            self._now[key] = {}
+            for fact in self.seen.get(self.tau, ()):
+                if (schema.number, place) in self._dispatch.find(fact[0], fact[1]):
+                    self._add_to_table(schema, key, fact)
+        return self._now[key].get(tuple(binding[i] for i in known), [])  # type: ignore[misc]
+
+    def _add_to_moment(self, schema: Compiled, place: int, fact: GroundFact) -> None:
+        for key in self._now:
+            if key[:2] == (schema.number, place):
+                self._add_to_table(schema, key, fact)
+
+    def _add_to_table(self, schema: Compiled, key: tuple[int, int, tuple[int, ...]], fact: GroundFact) -> None:
+        values = schema.premises[key[1]].extended(schema.unbound, fact[1], fact[2])
+        if values is not None:
+            self._now[key].setdefault(tuple(values[i] for i in key[2]), []).append(fact)  # type: ignore[misc]
+
+    def _admit(self, schema: Compiled, state: State, answers: list[State]) -> bool:
+        """Keep a new hypothesis if its premises can still come, or give it as an answer if all have; whether it waits
+        for more."""
         _, mask, binding = state
         if not schema.allows(binding):
-            return
+            return False
         first: int | None = None
         for place, premise in enumerate(schema.premises):
             if mask >> place & 1:
@@ -147,23 +207,27 @@ class General:
             args = premise.args(binding)
             deadline = time + self.delays.of(premise.predicate, args)
             if time < 0 or deadline < self.tau:
-                return
+                return False
             # A premise that has come already was taken when it came: that is another hypothesis.
-            if (premise.predicate, args, time) in self.seen.get(deadline, ()):
-                return
+            if self._orders is None and (premise.predicate, args, time) in self.seen.get(deadline, ()):
+                return False
             first = deadline if first is None else min(first, deadline)
         theta = schema.answered(binding)
-        if self.rivals.possible:
-            if self.answered.get(theta, self.tau) < self.tau or self.rivals.outdone(schema, binding):
-                return
-            if self._general_answers and None not in theta and self.is_answered(theta):
-                return
-            if mask == schema.full and not self._is_new(schema, theta, binding):
-                return
+        if self.rivals.possible and not self._is_due(schema, theta, mask, binding):
+            return False
         if mask == schema.full:
             answers.append(state)
-            return
+            return False
         self.add(state, theta, first)
+        return True
+
+    def _is_due(self, schema: Compiled, theta: Theta, mask: int, binding: Binding) -> bool:
+        """Whether an answer was not given before this moment, and needs all of its facts."""
+        if self.answered.get(theta, self.tau) < self.tau or self.rivals.outdone(schema, binding):
+            return False
+        if self._general_answers and None not in theta and self.is_answered(theta):
+            return False
+        return mask != schema.full or self._is_new(schema, theta, binding)
 
     def _is_new(self, schema: Compiled, theta: Theta, binding: Binding) -> bool:
         """Notes an answer with its evidence; false if it was given with the same evidence."""
@@ -219,11 +283,10 @@ class General:
 
     def _places(self, state: State) -> Iterator[tuple[tuple[int, int], tuple[int, ...], tuple[Inside, ...]]]:
         """Where a hypothesis stands in the index: for each premise, the variables that are known, and their values."""
-        number, mask, binding = state
-        for place, premise in enumerate(self.schemas[number].premises):
-            if not mask >> place & 1:
-                known = tuple(i for i in sorted(premise.places) if binding[i] is not None)
-                yield (number, place), known, tuple(binding[i] for i in known)  # type: ignore[misc]
+        number, _, binding = state
+        for place in self._next(state):
+            known = tuple(i for i in sorted(self.schemas[number].premises[place].places) if binding[i] is not None)
+            yield (number, place), known, tuple(binding[i] for i in known)  # type: ignore[misc]
 
     def awaited(self, state: State) -> set[Awaited]:
         number, mask, binding = state
@@ -240,3 +303,24 @@ class General:
                 if self.rivals.possible and self.is_answered(self.schemas[state[0]].answered(state[2])):
                     continue
                 yield state
+
+
+def _comes_in_order(schemas: tuple[Compiled, ...], delays: Delays) -> bool:
+    """Whether no fact may be late, and all premises of a schema are tied to one time variable."""
+    return all(
+        len({premise.clock for premise in schema.premises}) <= 1
+        and all(premise.clock is not None and delays.plain(premise.predicate) == 0 for premise in schema.premises)
+        for schema in schemas
+    )
+
+
+def _order(schema: Compiled) -> list[int]:
+    """Premises by time; those of one time such that each shares variables with those before it where it can."""
+    order: list[int] = []
+    bound: set[int] = set()
+    while len(order) < len(schema.premises):
+        rest = [i for i in range(len(schema.premises)) if i not in order]
+        best = min(rest, key=lambda i: (schema.premises[i].offset, -len(schema.premises[i].places & bound), i))
+        order.append(best)
+        bound |= schema.premises[best].places
+    return order

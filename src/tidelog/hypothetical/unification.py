@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tidelog.hypotheses.schemas import Substitution, apply_term, apply_time
+from tidelog.hypothetical.schemas import Substitution, apply_term, apply_time
 from tidelog.language.syntax import TemporalAtom, Term, TimeTerm, Variable
 
 

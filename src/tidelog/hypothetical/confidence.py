@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.hypotheses.compiled import Awaited
-from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.patterns import Pattern, most_special, parse_patterns, texts
+from tidelog.hypothetical.compiled import Awaited
+from tidelog.hypothetical.delays import Delays
+from tidelog.hypothetical.patterns import Pattern, most_special, parse_patterns, texts
 
 PROBABILITY_LAW = "a probability is a number from 0 to 1: 0.5, Temp=0.9, or Temp(wt4,_)=0.2 for the facts that fit"
 CHANCES_LAW = (

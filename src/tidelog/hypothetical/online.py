@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tidelog.hypotheses.background import with_background
-from tidelog.hypotheses.compiled import Awaited, GroundFact, compiled, inside, outside
-from tidelog.hypotheses.confidence import Confidence
-from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.entries import (
+from tidelog.hypothetical.background import with_background
+from tidelog.hypothetical.compiled import Awaited, GroundFact, compiled, inside, outside
+from tidelog.hypothetical.confidence import Confidence
+from tidelog.hypothetical.delays import Delays
+from tidelog.hypothetical.entries import (
     Entries,
     Moment,
     Shown,
@@ -26,14 +26,14 @@ from tidelog.hypotheses.entries import (
     format_atom,
     in_order,
 )
-from tidelog.hypotheses.from_mtl import temporal_program
-from tidelog.hypotheses.general import General, State
-from tidelog.hypotheses.reading import FactReader, read_arrival
-from tidelog.hypotheses.regular import Regular, is_regular
-from tidelog.hypotheses.resolution import Bounds, derived_predicates, resolve
-from tidelog.hypotheses.rivals import Rivals, View
-from tidelog.hypotheses.saving import check, dump, fingerprint, restore
-from tidelog.hypotheses.schemas import Schema, query_of
+from tidelog.hypothetical.from_mtl import temporal_program
+from tidelog.hypothetical.general import General, State
+from tidelog.hypothetical.reading import FactReader, read_arrival
+from tidelog.hypothetical.regular import Regular, is_regular
+from tidelog.hypothetical.resolution import Bounds, derived_predicates, resolve
+from tidelog.hypothetical.rivals import Rivals, View
+from tidelog.hypothetical.saving import check, dump, fingerprint, restore
+from tidelog.hypothetical.schemas import Schema, query_of
 from tidelog.language.facts import format_value
 from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Fact, TemporalAtom, TimeTerm

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.hypotheses.compiled import Binding, Compiled, Dispatch, GroundFact, Inside, getter
-from tidelog.hypotheses.delays import Delays
+from tidelog.hypothetical.compiled import Binding, Compiled, Dispatch, GroundFact, Inside, getter
+from tidelog.hypothetical.delays import Delays
 
 #: The values of the objects: the value itself if there is one, a tuple otherwise.
 _Objects = Any

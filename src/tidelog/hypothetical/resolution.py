@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from tidelog.analysis.components import connected
 from tidelog.errors import Diagnostic, Place, TidelogError
-from tidelog.hypotheses.comparisons import satisfiable
-from tidelog.hypotheses.schemas import (
+from tidelog.hypothetical.comparisons import satisfiable
+from tidelog.hypothetical.schemas import (
     Query,
     Schema,
     Substitution,
@@ -23,8 +23,8 @@ from tidelog.hypotheses.schemas import (
     atom_names,
     term_names,
 )
-from tidelog.hypotheses.subsumption import minimal
-from tidelog.hypotheses.unification import unify, unify_terms
+from tidelog.hypothetical.subsumption import minimal
+from tidelog.hypothetical.unification import unify, unify_terms
 from tidelog.language.syntax import (
     Comparison,
     TemporalAtom,

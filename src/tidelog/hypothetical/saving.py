@@ -7,9 +7,9 @@ from hashlib import blake2b
 from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.hypotheses.compiled import GroundFact
-from tidelog.hypotheses.general import General
-from tidelog.hypotheses.regular import Regular
+from tidelog.hypothetical.compiled import GroundFact
+from tidelog.hypothetical.general import General
+from tidelog.hypothetical.regular import Regular
 
 
 def fingerprint(*parts: object) -> str:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from tidelog.hypotheses.comparisons import holds
-from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.schemas import Schema, atom_names, term_names
+from tidelog.hypothetical.comparisons import holds
+from tidelog.hypothetical.delays import Delays
+from tidelog.hypothetical.schemas import Schema, atom_names, term_names
 from tidelog.language.syntax import Constant, TemporalAtom, Term, TimeTerm, Value, Variable
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
-from tidelog.hypotheses.comparisons import order
-from tidelog.hypotheses.schemas import Query, Schema, apply_atom
+from tidelog.hypothetical.comparisons import order
+from tidelog.hypothetical.schemas import Query, Schema, apply_atom
 from tidelog.language.facts import format_value
 from tidelog.language.printer import format_term, format_time_term
 from tidelog.language.syntax import Constant, TemporalAtom, Term, TimeTerm, Variable

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from tidelog.errors import Diagnostic, Place, TidelogError
-from tidelog.hypotheses.compiled import GroundFact, Inside, inside
+from tidelog.hypothetical.compiled import GroundFact, Inside, inside
 from tidelog.language.facts import parse_fact
 from tidelog.language.syntax import Fact
 from tidelog.timeline.interval import Interval

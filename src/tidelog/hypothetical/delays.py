@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tidelog.hypotheses.patterns import Pattern, most_special, parse_patterns, texts
+from tidelog.hypothetical.patterns import Pattern, most_special, parse_patterns, texts
 from tidelog.language.times import read_number
 
 LAW = "a delay is a natural number of time points: 5, Temp=5, or Temp(wt4,_)=5 for the facts that fit"

@@ -15,7 +15,7 @@ from typing import assert_never
 
 from tidelog.analysis.components import dependencies, head_atom
 from tidelog.errors import Diagnostic, Place, TidelogError
-from tidelog.hypotheses.resolution import MOST_SCHEMAS, NEGATION_LAW
+from tidelog.hypothetical.resolution import MOST_SCHEMAS, NEGATION_LAW
 from tidelog.language.program import Program
 from tidelog.language.safety import rule_atoms
 from tidelog.language.syntax import (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidelog.hypotheses.comparisons import implied
-from tidelog.hypotheses.schemas import Schema, applied, apply_comparison
-from tidelog.hypotheses.unification import match_term, matches, unify
+from tidelog.hypothetical.comparisons import implied
+from tidelog.hypothetical.schemas import Schema, applied, apply_comparison
+from tidelog.hypothetical.unification import match_term, matches, unify
 from tidelog.language.syntax import Comparison, Constant, TemporalAtom, Term, TimeTerm, Variable
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tidelog.hypotheses.comparisons import satisfiable
-from tidelog.hypotheses.compiled import Binding, Compiled, Inside
-from tidelog.hypotheses.delays import Delays
-from tidelog.hypotheses.schemas import Schema, applied, term_names
-from tidelog.hypotheses.subsumption import PremiseIndex, instances, may_compete, subsumes
-from tidelog.hypotheses.unification import unify
+from tidelog.hypothetical.comparisons import satisfiable
+from tidelog.hypothetical.compiled import Binding, Compiled, Inside
+from tidelog.hypothetical.delays import Delays
+from tidelog.hypothetical.schemas import Schema, applied, term_names
+from tidelog.hypothetical.subsumption import PremiseIndex, instances, may_compete, subsumes
+from tidelog.hypothetical.unification import unify
 from tidelog.language.syntax import TemporalAtom
 
 
