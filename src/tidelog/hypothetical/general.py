@@ -57,9 +57,6 @@ class General:
         #: Answers that hold at all times, which no premise binds.
         self._general_answers: list[Theta] = []
 
-    def __len__(self) -> int:
-        return len(self.states)
-
     def move(self, tau: int) -> None:
         """Time goes on to `tau`: drop what could only come before it."""
         self._now.clear()
@@ -132,6 +129,8 @@ class General:
             for place in set(places).intersection(self._next(state)):
                 extended = schema.premises[place].extended(state[2], args, time)
                 if extended is not None:
+                    if extended == state[2] and state[1]:
+                        self.remove(state)
                     self._resolve_in_order(schema, (state[0], state[1] | 1 << place, extended), answers)
             return
         found = [state]
@@ -161,6 +160,8 @@ class General:
                     extended = schema.premises[place].extended(binding, args, time)
                     if extended is not None:
                         waiting.append((number, mask | 1 << place, extended))
+                        if extended == binding:
+                            self.remove(state)
 
     def _next(self, state: State) -> list[int]:
         """The premises that a hypothesis waits for: all that are missing, or the next one in order."""

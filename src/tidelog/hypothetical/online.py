@@ -263,8 +263,8 @@ class Hypotheses:
 
     @property
     def open(self) -> int:
-        """How many hypotheses are held."""
-        return len(self._store)
+        """How many hypotheses are held that can still come true."""
+        return sum(1 for _ in self._states())
 
     def hypothetical(self) -> list[SupportedAnswer]:
         """What may still become true after this moment, and has evidence; sorted."""

@@ -74,10 +74,6 @@ class Regular:
             if new:
                 yield premise, readers[key]
 
-    def __len__(self) -> int:
-        full = self.schema.full
-        return sum(mask != full for table in self.tables.values() for mask in table.values())
-
     def move(self, tau: int) -> None:
         """Time goes on to `tau`: drop what could only come before it."""
         for time in list(self.tables):

@@ -246,7 +246,7 @@ def _refuse_endless(rules: list[TemporalRule], query: Query, bounds: Bounds) -> 
                 "at most H before or after the answer",
             )
         )
-    still = _stays(rules, set(cycles[0]).union(*cycles), bounds.horizon)
+    still = _stays(rules, query.atom.predicate, bounds.horizon)
     if still:
         raise TidelogError(
             Diagnostic(
@@ -259,27 +259,28 @@ def _refuse_endless(rules: list[TemporalRule], query: Query, bounds: Bounds) -> 
         )
 
 
-def _stays(rules: list[TemporalRule], recursive: set[str], horizon: int) -> str | None:
-    """A predicate that can depend on itself at its own time, with times at most `horizon` away in between; times that
-    have no fixed distance count as one."""
+def _stays(rules: list[TemporalRule], query: str, horizon: int) -> str | None:
+    """A predicate that can depend on itself at its own time, with times at most `horizon` from the query's in between;
+    times at no fixed distance from it count as one."""
     graph: dict[str, list[str]] = {}
-    for rule in rules:
-        head = rule.head
-        if head is None or head.predicate not in recursive:
+    waiting: list[tuple[str, int | None]] = [(query, 0)]
+    while waiting:
+        name, at = waiting.pop()
+        if f"{name} {at}" in graph:
             continue
-        for atom in _body(rule):
-            if atom.predicate not in recursive:
+        successors = graph.setdefault(f"{name} {at}", [])
+        for rule in rules:
+            head = rule.head
+            if head is None or head.predicate != name:
                 continue
-            fixed = head.time and atom.time and head.time.variable and head.time.variable == atom.time.variable
-            shift = atom.time.offset - head.time.offset if fixed and head.time and atom.time else None
-            for at in (*range(-horizon, horizon + 1), None):
-                to = None if at is None or shift is None else at + shift
+            for atom in _body(rule):
+                to = None
+                if at is not None and head.time and atom.time and head.time.variable == atom.time.variable:
+                    to = at + atom.time.offset - head.time.offset
                 if to is None or abs(to) <= horizon:
-                    graph.setdefault(f"{head.predicate} {at}", []).append(f"{atom.predicate} {to}")
-    for part in connected(graph):
-        if part.recursive:
-            return part.predicates[0].split(" ")[0]
-    return None
+                    successors.append(f"{atom.predicate} {to}")
+                    waiting.append((atom.predicate, to))
+    return next((part.predicates[0].split(" ")[0] for part in connected(graph) if part.recursive), None)
 
 
 def _cycle(graph: dict[str, list[str]], members: tuple[str, ...]) -> str:
