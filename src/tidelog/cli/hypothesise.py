@@ -169,4 +169,6 @@ def _report(session: Hypotheses, late: str | None) -> None:
         where = f"see {late}" if late else "--late FILE keeps such facts"
         click.echo(f"{total:,} fact{'' if total == 1 else 's'} not taken: {parts}; {where}", err=True)
     if session.discarded:
-        click.echo(f"{session.discarded:,} possible answers discarded, of which some may have come true", err=True)
+        one = session.discarded == 1
+        said = "1 possible answer discarded; it" if one else f"{session.discarded:,} possible answers discarded; some"
+        click.echo(f"{said} might have come true", err=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, overload
 
 from tidelog.hypothetical.comparisons import order
-from tidelog.hypothetical.schemas import Query, Schema, apply_atom
+from tidelog.hypothetical.schemas import Query, Schema, apply_atom, is_anonymous
 from tidelog.language.facts import format_value
 from tidelog.language.printer import format_term, format_time_term
 from tidelog.language.syntax import Constant, TemporalAtom, Term, TimeTerm, Variable
@@ -97,6 +97,9 @@ def _asked(query: Query, entry: SupportedAnswer) -> str:
             by[name] = TimeTerm(None, value)
         else:
             by[name] = Constant(Fraction(value) if isinstance(value, int) else value)
+    by |= {t.name: Variable("_") for t in query.atom.args if isinstance(t, Variable) and t.anonymous}
+    if time and is_anonymous(time):
+        by[time] = TimeTerm("_", 0)
     return format_atom(apply_atom(query.atom, by))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tidelog.errors import TidelogError
 from tidelog.hypothetical.background import with_background
 from tidelog.hypothetical.compiled import Awaited, GroundFact, compiled, inside, outside
 from tidelog.hypothetical.confidence import Confidence
@@ -329,10 +330,19 @@ def hypotheses(
 
 
 def moments(session: Hypotheses, arrivals: Iterable[tuple[int, AnyFact]], until: int | None) -> Iterator[Moment]:
-    """What a session says at every time point while it is fed; each as soon as an arrival is later than it."""
+    """What a session says at every time point while it is fed; each as soon as an arrival is later than it. If an
+    arrival cannot be read, what came before it is still said."""
     batch: list[AnyFact] = []
     now: int | None = None
-    for arrival, fact in arrivals:
+    coming = iter(arrivals)
+    while True:
+        try:
+            arrival, fact = next(coming)
+        except StopIteration:
+            break
+        except TidelogError:
+            yield from _up_to(session, now, batch, -1)
+            raise
         if until is not None and arrival > until:
             break
         if now is None or arrival > now:

@@ -302,7 +302,11 @@ def _cycle(graph: dict[str, list[str]], members: tuple[str, ...]) -> str:
 
 
 def _place(rules: list[TemporalRule], members: tuple[str, ...]) -> Place | None:
-    return next((rule.place for rule in rules if rule.head and rule.head.predicate in members), None)
+    """Where a rule of a cycle stands that leads back into it."""
+    for rule in rules:
+        if rule.head and rule.head.predicate in members and any(atom.predicate in members for atom in _body(rule)):
+            return rule.place
+    return None
 
 
 def _too_many(query: Query) -> TidelogError:
