@@ -243,7 +243,8 @@ def test_many_facts_of_one_moment_take_the_polynomial_way() -> None:
     assert [answer.bindings for answer in session.push(1, ["p0(b,1)"])] == [{"T": 1}]
 
 
-def test_keeping_by_time_is_keeping_by_index() -> None:
+@pytest.mark.parametrize("delay", [["3"], ["3", "Temp(wt1,_)=5", "Temp(wt2,high)=4"]])
+def test_keeping_by_time_is_keeping_by_index(delay: list[str]) -> None:
     """The quick way for the turbines, and the general one, on a larger stream with facts that come twice."""
     rng = random.Random(5)
     arrivals: list[list[str]] = [[] for _ in range(60)]
@@ -252,8 +253,8 @@ def test_keeping_by_time_is_keeping_by_index() -> None:
             if rng.random() < 0.8:
                 for _ in range(rng.choice([1, 1, 2])):
                     arrivals[t + rng.randint(0, 3)].append(f"Temp(wt{turbine_number},high,{t})")
-    quick = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay=3)
-    general = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay=3, max_open=10**9)
+    quick = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay=delay)
+    general = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay=delay, max_open=10**9)
     assert isinstance(quick._store, Regular)
     assert isinstance(general._store, General)
     for tau, batch in enumerate(arrivals):
@@ -266,7 +267,7 @@ def test_keeping_by_time_is_keeping_by_index() -> None:
 
 
 def test_memory_holds_what_is_within_the_delay() -> None:
-    session = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay="Temp(wt1,_)=2")
+    session = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay="Temp(wt1,_)=2", max_open=10**9)
     other = tl.Hypotheses(tdl(DEFECTIVE), "Malf(X,T)", delay=2)
     sizes = []
     for tau in range(300):
@@ -610,13 +611,14 @@ def test_probabilities_that_cannot_be_read(option: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("query", ["Malf(X,T)", "Defective(X,T)"])
-def test_a_saved_session_goes_on_as_if_never_stopped(query: str) -> None:
+@pytest.mark.parametrize("delay", [["2"], ["2", "Temp(wt1,_)=3"]])
+def test_a_saved_session_goes_on_as_if_never_stopped(query: str, delay: list[str]) -> None:
     rng = random.Random(3)
     levels = ["high", "high", '"n/a"']
-    session = tl.Hypotheses(tdl(DEFECTIVE), query, delay=2)
+    session = tl.Hypotheses(tdl(DEFECTIVE), query, delay=delay)
     for tau in range(20):
         batch = [f"Temp(wt{rng.randrange(4)},{rng.choice(levels)},{max(0, tau - rng.randrange(3))})" for _ in range(3)]
-        again = tl.Hypotheses(tdl(DEFECTIVE), query, delay=2).load(session.save())
+        again = tl.Hypotheses(tdl(DEFECTIVE), query, delay=delay).load(session.save())
         assert list(again.push(tau, batch)) == list(session.push(tau, batch))
         assert again.hypothetical() == session.hypothetical()
         assert again.save() == session.save()

@@ -116,7 +116,7 @@ class Hypotheses:
             if limits == (None, None)
             and len(self._compiled) == 1
             and not self._rivals.possible
-            and is_regular(self._compiled[0], self.delays)
+            and is_regular(self._compiled[0])
             else General(self._compiled, self.delays, self._rivals)
         )
         self._fingerprint = fingerprint(self.schemas, self.delays.patterns, limits)

@@ -24,7 +24,7 @@ from tidelog.hypothetical.schemas import (
     term_names,
 )
 from tidelog.hypothetical.subsumption import minimal
-from tidelog.hypothetical.unification import unify, unify_terms
+from tidelog.hypothetical.unification import solved, unify, unify_terms
 from tidelog.language.syntax import (
     Comparison,
     TemporalAtom,
@@ -117,15 +117,15 @@ def _resolvents(
             continue
         apart = _apart(clause, used)
         assert apart.head is not None
-        by = unify(atom, apart.head, {})
-        if by is None:
+        steps = unify(atom, apart.head)
+        if steps is None:
             continue
         body = tuple((part.atom, depth + 1) for part in apart.body if isinstance(part, TemporalLiteral))
         comparisons = [part for part in apart.body if isinstance(part, Comparison)]
-        if not all(unify_terms(c.left, c.right, by) for c in comparisons if c.op == "="):
+        if not all(unify_terms(c.left, c.right, steps) for c in comparisons if c.op == "="):
             continue
         others = tuple(c for c in comparisons if c.op != "=")
-        next_goal = _applied(replace(goal, pending=body + rest, comparisons=goal.comparisons + others), by)
+        next_goal = _applied(replace(goal, pending=body + rest, comparisons=goal.comparisons + others), solved(steps))
         if _within(next_goal, bounds) and satisfiable(next_goal.comparisons):
             yield next_goal
 

@@ -15,7 +15,7 @@ from tidelog.hypothetical.compiled import Binding, Compiled, Inside
 from tidelog.hypothetical.delays import Delays
 from tidelog.hypothetical.schemas import Schema, applied, term_names
 from tidelog.hypothetical.subsumption import PremiseIndex, instances, may_compete, subsumes
-from tidelog.hypothetical.unification import unify
+from tidelog.hypothetical.unification import solved, unify
 from tidelog.language.syntax import TemporalAtom
 
 
@@ -95,8 +95,9 @@ def _with_factors(views: Iterable[View]) -> list[View]:
         view = waiting.pop()
         for i, a in enumerate(view.hypotheses):
             for b in view.hypotheses[:i]:
-                by = unify(a, b, {})
-                if by is not None:
+                steps = unify(a, b)
+                if steps is not None:
+                    by = solved(steps)
                     whole = applied(view.whole, by)
                     awaited = applied(Schema((), view.hypotheses), by).premises
                     factor = View(whole, view.evidence, awaited)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
@@ -25,21 +27,22 @@ def check(found: Any, wanted: str) -> None:
 
 
 def dump(store: General | Regular) -> dict[str, Any]:
-    """What JSON can say of a store."""
+    """What JSON can say of a store; the same for stores that are the same."""
     if isinstance(store, Regular):
         return {
             "tau": store.tau,
             "tables": [
-                [time, [[_out(objects), mask] for objects, mask in table.items()]]
-                for time, table in store.tables.items()
+                [ends, time, [[_out(objects), mask] for objects, mask in masks.items()]]
+                for ends, tables in sorted(store.tables.items(), key=itemgetter(0))
+                for time, masks in sorted(tables.masks.items())
             ],
         }
     return {
         "tau": store.tau,
         "states": [[number, mask, _out(binding), first] for (number, mask, binding), first in store.states.items()],
-        "seen": [[deadline, [_out(fact) for fact in facts]] for deadline, facts in store.seen.items()],
+        "seen": [[deadline, _sorted(facts)] for deadline, facts in sorted(store.seen.items())],
         "answered": [[_out(theta), tau] for theta, tau in store.answered.items()],
-        "given": [[_out(theta), [_out(fact) for fact in evidence]] for theta, evidence in store.given],
+        "given": sorted(([_out(theta), _sorted(evidence)] for theta, evidence in store.given), key=repr),
     }
 
 
@@ -47,7 +50,8 @@ def restore(store: General | Regular, state: dict[str, Any]) -> None:
     """Fill a new store with what another one held."""
     store.tau = state["tau"]
     if isinstance(store, Regular):
-        store.tables = {time: {_in(objects): mask for objects, mask in table} for time, table in state["tables"]}
+        for ends, time, masks in state["tables"]:
+            store.tables_of(tuple(ends)).masks[time] = {_in(objects): mask for objects, mask in masks}
         return
     for number, mask, binding, first in state["states"]:
         bound = _in(binding)
@@ -58,6 +62,10 @@ def restore(store: General | Regular, state: dict[str, Any]) -> None:
     for theta, tau in state["answered"]:
         store.give(_in(theta), tau)
     store.given = {(_in(theta), frozenset(map(_fact, evidence))) for theta, evidence in state["given"]}
+
+
+def _sorted(facts: Iterable[GroundFact]) -> list[Any]:
+    return sorted(map(_out, facts), key=repr)
 
 
 def _fact(found: Any) -> GroundFact:

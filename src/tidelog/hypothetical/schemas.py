@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidelog.language.syntax import Comparison, TemporalAtom, Term, TimeTerm, Variable
 
-#: What variables stand for; names of objects and of times are never the same in one schema.
+#: What variables stand for, all at once; names of objects and of times are never the same in one schema.
 Substitution = Mapping[str, Term | TimeTerm]
 
 
@@ -87,7 +87,7 @@ def apply_term(term: Term, by: Substitution) -> Term:
     if isinstance(term, Variable):
         found = by.get(term.name, term)
         assert not isinstance(found, TimeTerm)
-        return found if found == term else apply_term(found, by)
+        return found
     return term
 
 
@@ -96,9 +96,7 @@ def apply_time(time: TimeTerm, by: Substitution) -> TimeTerm:
         return time
     found = by[time.variable]
     assert isinstance(found, TimeTerm)
-    if found.variable == time.variable:
-        return time
-    return apply_time(TimeTerm(found.variable, found.offset + time.offset), by)
+    return TimeTerm(found.variable, found.offset + time.offset)
 
 
 def apply_atom(atom: TemporalAtom, by: Substitution) -> TemporalAtom:

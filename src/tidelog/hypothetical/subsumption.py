@@ -90,7 +90,7 @@ class PremiseIndex:
 def may_coincide(schema: Schema) -> bool:
     """Whether two premises can become the same fact."""
     atoms = schema.premises
-    return any(unify(atoms[i], atoms[j], {}) is not None for i in range(len(atoms)) for j in range(i))
+    return any(unify(atoms[i], atoms[j]) is not None for i in range(len(atoms)) for j in range(i))
 
 
 def may_compete(schemas: Sequence[Schema], most: int = 100) -> bool:
@@ -99,7 +99,7 @@ def may_compete(schemas: Sequence[Schema], most: int = 100) -> bool:
         return True
     apart = [_renamed(schema) for schema in schemas]
     return any(
-        a is not b and all(any(unify(p, q, {}) is not None for q in apart[j].premises) for p in a.premises)
+        a is not b and all(any(unify(p, q) is not None for q in apart[j].premises) for p in a.premises)
         for a in schemas
         for j, b in enumerate(schemas)
     )

@@ -11,12 +11,13 @@ from tidelog.hypothetical.schemas import Substitution, apply_term, apply_time
 from tidelog.language.syntax import TemporalAtom, Term, TimeTerm, Variable
 
 
-def unify(goal: TemporalAtom, clause: TemporalAtom, by: Substitution) -> dict[str, Term | TimeTerm] | None:
-    """A most general unifier of two atoms that extends `by`. Variables of the clause are bound rather than those of the
-    goal, so that the names that the user asked with are the ones that stay."""
+def unify(goal: TemporalAtom, clause: TemporalAtom) -> dict[str, Term | TimeTerm] | None:
+    """A most general unifier of two atoms, step by step: what a variable stands for may hold variables that stand for
+    something themselves (see `solved`). Variables of the clause are bound rather than those of the goal, so that the
+    names that the user asked with are the ones that stay."""
     if goal.predicate != clause.predicate or len(goal.args) != len(clause.args):
         return None
-    found = dict(by)
+    found: dict[str, Term | TimeTerm] = {}
     for a, b in zip(goal.args, clause.args, strict=True):
         if not unify_terms(a, b, found):
             return None
@@ -25,9 +26,17 @@ def unify(goal: TemporalAtom, clause: TemporalAtom, by: Substitution) -> dict[st
     return found
 
 
+def solved(steps: Substitution) -> dict[str, Term | TimeTerm]:
+    """A unifier as a substitution that binds all variables at once."""
+    return {
+        name: _walk_time(term, steps) if isinstance(term, TimeTerm) else _walk(term, steps)
+        for name, term in steps.items()
+    }
+
+
 def unify_terms(goal: Term, clause: Term, found: dict[str, Term | TimeTerm]) -> bool:
-    """Extends a substitution such that two terms are the same; false if there is no way."""
-    a, b = apply_term(goal, found), apply_term(clause, found)
+    """Extends a unifier such that two terms are the same; false if there is no way."""
+    a, b = _walk(goal, found), _walk(clause, found)
     if a == b:
         return True
     if isinstance(b, Variable):
@@ -40,7 +49,7 @@ def unify_terms(goal: Term, clause: Term, found: dict[str, Term | TimeTerm]) -> 
 
 
 def _unify_times(goal: TimeTerm, clause: TimeTerm, found: dict[str, Term | TimeTerm]) -> bool:
-    a, b = apply_time(goal, found), apply_time(clause, found)
+    a, b = _walk_time(goal, found), _walk_time(clause, found)
     if a.variable == b.variable:
         return a.offset == b.offset
     if b.variable is not None:
@@ -49,6 +58,18 @@ def _unify_times(goal: TimeTerm, clause: TimeTerm, found: dict[str, Term | TimeT
         assert a.variable is not None
         found[a.variable] = TimeTerm(None, b.offset - a.offset)
     return True
+
+
+def _walk(term: Term, steps: Substitution) -> Term:
+    while (found := apply_term(term, steps)) != term:
+        term = found
+    return term
+
+
+def _walk_time(time: TimeTerm, steps: Substitution) -> TimeTerm:
+    while (found := apply_time(time, steps)) != time:
+        time = found
+    return time
 
 
 # Matching: only variables of the first side are bound; to the second side's variables they are constants.
