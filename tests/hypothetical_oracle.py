@@ -88,8 +88,11 @@ def _least(entries: dict[Support, set[Support]]) -> dict[Support, set[Support]]:
 
 
 def _minimal(sets: Iterable[Support]) -> set[Support]:
-    every = set(sets)
-    return {a for a in every if not any(b < a for b in every)}
+    kept: list[Support] = []
+    for candidate in sorted(set(sets), key=len):
+        if not any(smaller <= candidate for smaller in kept):
+            kept.append(candidate)
+    return set(kept)
 
 
 def _derive(rule: TemporalRule, supports: dict[Ground, set[Support]], domain: Domain) -> None:

@@ -165,7 +165,8 @@ def _report(session: Hypotheses, late: str | None) -> None:
     """Say what was not taken and what was discarded."""
     if session.rejected:
         total = sum(session.rejected.values())
-        parts = ", ".join(f"{count:,} {_REASONS[why]}" for why, count in session.rejected.items())
+        found = [(session.rejected[why], words) for why, words in _REASONS.items() if why in session.rejected]
+        parts = ", ".join(f"{count:,} {words}" for count, words in found)
         where = f"see {late}" if late else "--late FILE keeps such facts"
         click.echo(f"{total:,} fact{'' if total == 1 else 's'} not taken: {parts}; {where}", err=True)
     if session.discarded:
