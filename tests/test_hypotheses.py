@@ -451,6 +451,20 @@ def test_comparisons_restrict_what_is_awaited() -> None:
     assert len(session.push(1, ["Level(s,4,1)", "Level(s,6,1)"])) == 1
 
 
+def test_names_of_the_query_stand_for_nothing_else() -> None:
+    """The query's X and Y are one here, and the rule's own X is another variable."""
+    session = tl.Hypotheses(tdl("q(Y,Y,T) :- e(T), g(Y,X,T+1)."), "q(X,Y,T)")
+    session.push(0, ["e(0)"])
+    (entry,) = session.hypothetical()
+    assert (entry.bindings, entry.hypotheses, entry.conditions) == ({"T": 0}, ("g(Y,X1,1)",), ("X = Y",))
+
+
+def test_two_variables_that_can_change_places() -> None:
+    session = tl.Hypotheses(tdl("q(T) :- p(X,T), p(Y,T+1), p(X,T+1), p(Y,T), X != Y."), "q(T)", delay=1)
+    session.push(1, ["p(a,0)", "p(b,0)"])
+    assert [entry.hypotheses for entry in session.hypothetical() if entry.bindings] == [("p(a,1)", "p(b,1)")]
+
+
 @pytest.mark.parametrize(
     "comparisons, possible",
     [

@@ -77,6 +77,8 @@ def resolve(program: TemporalProgram, query: Query, bounds: Bounds | None = None
     derived = derived_predicates(program)
     start = _Goal(tuple(_asked(name, query.atom) for name in query.variables), query.atom.time, ((query.atom, 0),))
     found: dict[Schema, None] = {}
+    # Names that the user asked with never stand for anything else.
+    asked = frozenset(atom_names(query.atom))
     work = [start]
     steps = 0
     while work:
@@ -85,7 +87,7 @@ def resolve(program: TemporalProgram, query: Query, bounds: Bounds | None = None
         if not goal.pending:
             found[Schema(goal.answer, goal.premises, goal.comparisons)] = None
         else:
-            work.extend(reversed(list(_resolvents(goal, clauses, derived, bounds))))
+            work.extend(reversed(list(_resolvents(goal, clauses, derived, bounds, asked))))
         if len(found) > MOST_SCHEMAS or steps > MOST_GOALS:
             raise _too_many(query)
     return tuple(minimal(found))
@@ -104,14 +106,18 @@ def _asked(name: str, atom: TemporalAtom) -> Term | TimeTerm:
 
 
 def _resolvents(
-    goal: _Goal, clauses: dict[str, list[TemporalRule]], derived: frozenset[str], bounds: Bounds
+    goal: _Goal,
+    clauses: dict[str, list[TemporalRule]],
+    derived: frozenset[str],
+    bounds: Bounds,
+    asked: frozenset[str],
 ) -> Iterator[_Goal]:
     """The goals after the first pending atom was resolved, or found to be a premise."""
     (atom, depth), rest = goal.pending[0], goal.pending[1:]
     if atom.predicate not in derived and _can_arrive(atom):
         premises = goal.premises if atom in goal.premises else (*goal.premises, atom)
         yield replace(goal, pending=rest, premises=premises)
-    used = set(_goal_names(goal))
+    used = asked.union(_goal_names(goal))
     for clause in clauses.get(atom.predicate, ()):
         if clause.body and bounds.depth is not None and depth >= bounds.depth:
             continue
@@ -167,11 +173,11 @@ def _goal_names(goal: _Goal) -> Iterator[str]:
         yield from atom_names(atom)
 
 
-def _apart(clause: TemporalRule, used: set[str]) -> TemporalRule:
+def _apart(clause: TemporalRule, used: frozenset[str]) -> TemporalRule:
     """The clause with variables that the goal does not have; names stay as they are where they can."""
     assert clause.head is not None
     literals = [part for part in clause.body if isinstance(part, TemporalLiteral)]
-    taken = used | {name for atom in (clause.head, *(part.atom for part in literals)) for name in atom_names(atom)}
+    taken = {*used} | {name for atom in (clause.head, *(part.atom for part in literals)) for name in atom_names(atom)}
     by: dict[str, Term | TimeTerm] = {}
     for atom in (clause.head, *(part.atom for part in literals)):
         objects = {term.name for term in atom.args if isinstance(term, Variable)}
