@@ -17,7 +17,7 @@ from tidelog.hypothetical.comparisons import satisfiable
 from tidelog.hypothetical.delays import Delays
 from tidelog.hypothetical.entries import format_atom
 from tidelog.hypothetical.general import General
-from tidelog.hypothetical.online import Rejected
+from tidelog.hypothetical.online import AnyFact, Rejected
 from tidelog.hypothetical.regular import Regular
 from tidelog.language.syntax import Comparison, Constant, Variable
 
@@ -374,8 +374,19 @@ def test_a_fact_that_comes_twice_counts_once() -> None:
         assert [e.bindings["T"] for e in session.hypothetical()] == [1, 2]
 
 
-@pytest.mark.parametrize("fact", ["Temp(a,high)", "Temp(a,high,x)", "Temp(a,high)@[0,3]", "Temp(a", "Temp(a,high)@1/2"])
-def test_facts_that_cannot_be_read(fact: str) -> None:
+@pytest.mark.parametrize(
+    "fact",
+    [
+        ("Temp", ("a",), 0),
+        ("Temp", ("a", "high"), -1),
+        "Temp(a,high)",
+        "Temp(a,high,x)",
+        "Temp(a,high)@[0,3]",
+        "Temp(a",
+        "Temp(a,high)@1/2",
+    ],
+)
+def test_facts_that_cannot_be_read(fact: AnyFact) -> None:
     with pytest.raises(tl.TidelogError):
         tl.Hypotheses(tdl(TURBINES), "Malf(X,T)").push(3, [fact])
 
@@ -440,6 +451,19 @@ def test_background_facts_are_part_of_the_program() -> None:
     session = tl.Hypotheses(rules, "Hot(X,T)", background=tl.Dataset.parse("Sensor(a)"))
     session.push(0, ["Temp(a,high,0)", "Temp(b,high,0)"])
     assert [e.bindings["X"] for e in session.hypothetical()] == ["a"]
+
+
+def test_a_query_that_nothing_can_answer() -> None:
+    session = tl.Hypotheses(tdl("q(a,T) :- p(T), r(T+1)."), "q(b,T)")
+    assert session.schemas == ()
+    assert list(session.push(0, ["p(0)"])) == session.hypothetical() == []
+
+
+def test_numbers_are_one_however_they_are_written() -> None:
+    session = tl.Hypotheses(tdl("q(X,T) :- p(X,5,T), p(X,1/2,T+1)."), "q(X,T)")
+    session.push(0, ["p(7,5.0,0)", "p(007,5,0)"])
+    assert [e.hypotheses for e in session.hypothetical()] == [("p(7,1/2,1)",)]
+    assert [a.to_json()["bindings"] for a in session.push(1, ["p(7,0.5,1)"])] == [{"X": 7, "T": 0}]
 
 
 def test_comparisons_restrict_what_is_awaited() -> None:

@@ -29,7 +29,7 @@ from tidelog.hypothetical.entries import (
 )
 from tidelog.hypothetical.from_mtl import temporal_program
 from tidelog.hypothetical.general import General, State
-from tidelog.hypothetical.reading import FactReader, read_arrival
+from tidelog.hypothetical.reading import FactReader, not_a_fact, read_arrival
 from tidelog.hypothetical.regular import Regular, is_regular
 from tidelog.hypothetical.resolution import Bounds, derived_predicates, resolve
 from tidelog.hypothetical.rivals import Rivals, View
@@ -102,7 +102,7 @@ class Hypotheses:
         awaited = {p.predicate: len(p.args) for schema in self.schemas for p in schema.premises}
         known = awaited | {name: arities[name] for name in arities if name not in derived_predicates(temporal)}
         self.delays = Delays.parse(delay, known)
-        self._awaited = frozenset(awaited)
+        self._awaited = awaited
         self._derived = derived_predicates(temporal)
         self._temporal = frozenset(arities)
         self._reader = FactReader(arities, dict(temporal.rigid))
@@ -189,7 +189,7 @@ class Hypotheses:
     def _allowed(self, facts: Iterable[AnyFact]) -> Iterator[tuple[GroundFact, int]]:
         """The facts that may come now and that the query is interested in, each with its deadline."""
         tau, awaited, delays, confidence = self.tau, self._awaited, self.delays, self.confidence
-        plain = {name: delays.plain(name) for name in awaited}
+        plain = {name: (delays.plain(name), arity) for name, arity in awaited.items()}
         count = 0
         for given in facts:
             count += 1
@@ -199,7 +199,9 @@ class Hypotheses:
                 if predicate in self._derived:
                     self._reject(DERIVED, tau, fact)
                 continue
-            delay = plain[predicate]
+            delay, arity = plain[predicate]
+            if len(args) != arity or time < 0:
+                raise not_a_fact(predicate, arity, args, time)
             deadline = time + (delays.of(predicate, args) if delay is None else delay)
             if time > tau:
                 self._reject(FUTURE, tau, fact)

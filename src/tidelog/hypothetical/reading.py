@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tidelog.errors import Diagnostic, Place, TidelogError
@@ -17,7 +17,7 @@ LAW = 'an arrival is {"arrival": 0, "fact": "Temp(wt2,high,0)"}, with the natura
 _POINT_LAW = "a fact of a stream is at one time, a natural number: Temp(wt2,high,0) or Temp(wt2,high)@0"
 
 _PLAIN = re.compile(r"([A-Za-z_]\w*)\(([^\"()@%#\s]+),([0-9]{1,15})\)", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NAME_OR_NUMBER = re.compile(r"[A-Za-z_]\w*|[0-9]{1,15}", re.ASCII)
 #: Constants that are remembered as they were written.
 _MOST_NAMES = 100_000
 
@@ -52,14 +52,14 @@ class FactReader:
             raise TidelogError(Diagnostic(found.code, found.message, place, found.law, found.help)) from None
 
     def _simple(self, written: str) -> tuple[Inside, ...] | None:
-        """Arguments that are all plain names."""
-        parts = tuple(written.split(","))
-        if not all(map(_NAME.fullmatch, parts)):
+        """Arguments that are all plain names and natural numbers."""
+        parts = written.split(",")
+        if not all(map(_NAME_OR_NUMBER.fullmatch, parts)):
             return None
         if len(self._args) >= _MOST_NAMES:
             self._args.clear()
-        self._args[written] = parts
-        return parts
+        args = self._args[written] = tuple(int(part) if part[0] <= "9" else part for part in parts)
+        return args
 
     def of(self, fact: Fact) -> GroundFact:
         """A fact of the language; one without a time is rigid."""
@@ -67,8 +67,7 @@ class FactReader:
         known = self._rigid.get(fact.predicate) if arity is None else arity
         args = tuple(map(inside, fact.args))
         if known is not None and len(args) != known:
-            message = f"{fact.predicate} has {known} arguments{'' if arity is None else ' before its time'}, not "
-            raise TidelogError(Diagnostic("TL704", message + str(len(args)), law=_POINT_LAW))
+            raise not_a_fact(fact.predicate, known, args, 0)
         if arity is None and fact.interval == Interval.always():
             return fact.predicate, args, 0
         time = fact.interval.lo
@@ -77,6 +76,15 @@ class FactReader:
         if known is not None and arity is None:
             raise TidelogError(Diagnostic("TL704", f"{fact.predicate} is rigid, and takes no time", law=_POINT_LAW))
         return fact.predicate, args, int(time)
+
+
+def not_a_fact(predicate: str, arity: int, args: Sequence[Inside], time: int) -> TidelogError:
+    """What is wrong with a fact that has not as many arguments as its predicate, or is before time 0."""
+    if len(args) == arity:
+        message = f"{predicate} is at {time}, before time 0"
+    else:
+        message = f"{predicate} has {arity} argument{'' if arity == 1 else 's'} beside its time, not {len(args)}"
+    return TidelogError(Diagnostic("TL704", message, law=_POINT_LAW))
 
 
 def read_arrival(text: str, reader: FactReader, source: str, line: int) -> tuple[int, GroundFact]:

@@ -19,7 +19,7 @@ from tidelog.hypothetical.delays import Delays
 Objects = Any
 
 #: Objects whose delays are remembered.
-_MOST_KNOWN = 1_000_000
+_MOST_KNOWN = 100_000
 
 
 @dataclass(slots=True)

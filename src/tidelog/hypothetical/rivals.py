@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tidelog.hypothetical.comparisons import satisfiable
 from tidelog.hypothetical.compiled import Binding, Compiled, Inside
 from tidelog.hypothetical.delays import Delays
-from tidelog.hypothetical.schemas import Schema, applied, term_names
+from tidelog.hypothetical.schemas import Schema, applied, apply, apply_atom, apply_comparison, term_names
 from tidelog.hypothetical.subsumption import PremiseIndex, instances, may_compete, subsumes
 from tidelog.hypothetical.unification import solved, unify
 from tidelog.language.syntax import TemporalAtom
@@ -63,10 +63,12 @@ class Rivals:
 
     def view(self, schema: Compiled, mask: int, binding: Binding) -> View:
         by = schema.substitution(binding)
-        atoms = [applied(Schema((), (atom,)), by).premises[0] for atom in schema.schema.premises]
+        atoms = [apply_atom(atom, by) for atom in schema.schema.premises]
         evidence = frozenset(atom for place, atom in enumerate(atoms) if mask >> place & 1)
         awaited = dict.fromkeys(atom for place, atom in enumerate(atoms) if not mask >> place & 1)
-        return View(applied(schema.schema, by), evidence, tuple(awaited))
+        answer = tuple(apply(term, by) for term in schema.schema.answer)
+        comparisons = tuple(apply_comparison(comparison, by) for comparison in schema.schema.comparisons)
+        return View(Schema(answer, tuple(dict.fromkeys(atoms)), comparisons), evidence, tuple(awaited))
 
     def shown(self, views: Sequence[View]) -> Sequence[View]:
         """The hypotheses that are minimal, each that differs once."""
