@@ -364,6 +364,13 @@ def test_facts_out_of_time_are_counted_and_the_run_goes_on() -> None:
     assert len(session.push(5, ["Temp(a,high,5)"])) == 1
 
 
+def test_a_batch_with_a_fact_that_cannot_be_read_is_not_taken_at_all() -> None:
+    session = tl.Hypotheses(tdl("Hot(X,T) :- Temp(X,high,T). #temporal Temp/3."), "Hot(X,T)")
+    with pytest.raises(tl.TidelogError):
+        session.push(0, ["Temp(a,high,0)", "Temp(a"])
+    assert len(session.push(0, ["Temp(a,high,0)"])) == 1
+
+
 def test_a_fact_that_comes_twice_counts_once() -> None:
     for limit in (None, 10**9):
         session = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)", delay=2, max_open=limit)
@@ -586,6 +593,12 @@ def test_confidence_by_given_chances() -> None:
     assert session.hypothetical()[0].confidence == pytest.approx(0.8 * 0.8)
     session.advance(1)
     assert session.hypothetical()[0].confidence == pytest.approx(0.8 * 0.3 / (1 - 0.8 * 0.5))
+
+
+def test_what_never_comes_true_has_no_chance() -> None:
+    session = tl.Hypotheses(tdl("q(T) :- p(T), p(T+1)."), "q(T)", probability=0)
+    session.push(0, ["p(0)"])
+    assert session.hypothetical()[0].confidence == 0
 
 
 def test_confidence_by_delays_seen_so_far() -> None:

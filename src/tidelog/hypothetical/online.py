@@ -109,7 +109,13 @@ class Hypotheses:
         self._rivals = Rivals(self._compiled, self.delays)
         limits = (min_confidence, max_open)
         rated = any(part is not None for part in (probability, chances, *limits))
-        self.confidence = Confidence.parse(self.delays, known, probability or (), chances or ()) if rated else None
+        self.confidence = (
+            Confidence.parse(
+                self.delays, known, () if probability is None else probability, () if chances is None else chances
+            )
+            if rated
+            else None
+        )
         self._min_confidence, self._max_open = limits
         self._store: General | Regular = (
             Regular(self._compiled[0], self.delays)
@@ -148,7 +154,8 @@ class Hypotheses:
                 self.push_backwards(tau, fact)
             return self._entries([])
         given = self._advance(tau)
-        allowed = self._allowed(facts)
+        # All are read before any is taken, so that one that cannot be read loses no answer of the others.
+        allowed = list(self._allowed(facts))
         if isinstance(self._store, Regular):
             full = self._compiled[0].full
             given += [(0, full, binding) for binding in self._store.arrive(fact for fact, _ in allowed)]
