@@ -686,3 +686,6 @@ def test_facts_may_be_given_in_any_form() -> None:
         session = tl.Hypotheses(tdl(TURBINES), "Malf(X,T)")
         session.push(0, [form])
         assert turbine(session.hypothetical()) == [("a", 0, [0], [1, 2])]
+    for arrival in ((0, "Temp(a,high,0)"), {"arrival": 0, "fact": "Temp(a,high,0)"}):
+        (moment,) = tl.hypotheses(tdl(TURBINES), "Malf(X,T)", [arrival])
+        assert turbine(moment.hypothetical) == [("a", 0, [0], [1, 2])]

@@ -43,6 +43,9 @@ from tidelog.language.temporal import parse_query
 #: A fact as text, as the language's own, or as (predicate, arguments without the time, time).
 AnyFact = str | Fact | GroundFact
 
+#: A fact and when it came: a pair, or an object as in JSON Lines.
+AnyArrival = tuple[int, AnyFact] | Mapping[str, Any]
+
 #: Why a fact was not taken.
 LATE, FUTURE, BACKWARDS, DERIVED = "late", "future", "backwards", "derived"
 
@@ -321,13 +324,14 @@ class Hypotheses:
 def hypotheses(
     program: Program,
     query: str,
-    arrivals: Iterable[tuple[int, AnyFact]],
+    arrivals: Iterable[AnyArrival],
     *,
     until: int | None = None,
     **options: Any,
 ) -> Iterator[Moment]:
     """For every time point up to `until` (the last arrival unless given): the answers that become certain at it, and
-    those that are still possible after it. Arrivals are pairs of a time and a fact; `options` go to `Hypotheses`.
+    those that are still possible after it. Arrivals are pairs of a time and a fact, or `{"arrival": ..., "fact": ...}`;
+    `options` go to `Hypotheses`.
 
     >>> program = Program.parse("Alarm(X, T) :- Hot(X, T), Hot(X, T+1).", syntax="tdl")
     >>> for moment in hypotheses(program, "Alarm(X, T)", [(0, "Hot(a,0)"), (1, "Hot(a,1)")]):
@@ -338,7 +342,7 @@ def hypotheses(
     return moments(Hypotheses(program, query, **options), arrivals, until)
 
 
-def moments(session: Hypotheses, arrivals: Iterable[tuple[int, AnyFact]], until: int | None) -> Iterator[Moment]:
+def moments(session: Hypotheses, arrivals: Iterable[AnyArrival], until: int | None) -> Iterator[Moment]:
     """What a session says at every time point while it is fed; each as soon as an arrival is later than it. If an
     arrival cannot be read, what came before it is still said."""
     batch: list[AnyFact] = []
@@ -346,7 +350,7 @@ def moments(session: Hypotheses, arrivals: Iterable[tuple[int, AnyFact]], until:
     coming = iter(arrivals)
     while True:
         try:
-            arrival, fact = next(coming)
+            arrival, fact = _pair(next(coming))
         except StopIteration:
             break
         except TidelogError:
@@ -364,6 +368,10 @@ def moments(session: Hypotheses, arrivals: Iterable[tuple[int, AnyFact]], until:
     last = now if until is None else until
     if last is not None:
         yield from _up_to(session, now, batch, last)
+
+
+def _pair(arrival: AnyArrival) -> tuple[int, AnyFact]:
+    return (arrival["arrival"], arrival["fact"]) if isinstance(arrival, Mapping) else arrival
 
 
 def _up_to(session: Hypotheses, now: int | None, batch: list[AnyFact], last: int) -> Iterator[Moment]:
