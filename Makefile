@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses
 
 test: lint types unit
 
@@ -35,6 +35,9 @@ bench: $(VENV)/.bench
 
 pictures: $(VENV)/.bench
 	$(BIN)/python benchmarks/pictures.py
+
+bench-hypotheses: $(VENV)/.run
+	$(BIN)/python benchmarks/hypotheses.py $(BENCH_FLAGS)
 
 soak: $(VENV)/.bench
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)

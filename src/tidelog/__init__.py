@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from tidelog.analysis.report import Report, check
     from tidelog.data.dataset import Dataset
     from tidelog.errors import TidelogError
+    from tidelog.hypothetical.entries import Moment, SupportedAnswer
+    from tidelog.hypothetical.online import Hypotheses, hypotheses
     from tidelog.language.program import Program
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
@@ -23,17 +25,21 @@ _HOME = {
     "Answer": "tidelog.reasoning",
     "Dataset": "tidelog.data.dataset",
     "Fact": "tidelog.language.syntax",
+    "Hypotheses": "tidelog.hypothetical.online",
     "Inconsistent": "tidelog.reasoning",
     "Interval": "tidelog.timeline.interval",
     "Model": "tidelog.model",
+    "Moment": "tidelog.hypothetical.entries",
     "Program": "tidelog.language.program",
     "Reasoner": "tidelog.streaming.reasoner",
     "Repeat": "tidelog.model",
     "Report": "tidelog.analysis.report",
+    "SupportedAnswer": "tidelog.hypothetical.entries",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
     "check": "tidelog.analysis.report",
     "entails": "tidelog.reasoning",
+    "hypotheses": "tidelog.hypothetical.online",
     "materialise": "tidelog.reasoning",
 }
 
@@ -41,17 +47,21 @@ __all__ = [
     "Answer",
     "Dataset",
     "Fact",
+    "Hypotheses",
     "Inconsistent",
     "Interval",
     "Model",
+    "Moment",
     "Program",
     "Reasoner",
     "Repeat",
     "Report",
+    "SupportedAnswer",
     "TidelogError",
     "Undecided",
     "check",
     "entails",
+    "hypotheses",
     "materialise",
 ]
 

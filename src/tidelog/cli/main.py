@@ -17,6 +17,7 @@ from tidelog.cli.check import check
 from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
 from tidelog.cli.fmt import fmt
+from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
 from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.state import state
@@ -28,7 +29,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-_ALIASES = {"materialize": "materialise"}
+_ALIASES = {"materialize": "materialise", "hypothesize": "hypothesise"}
 
 
 class _Commands(click.Group):
@@ -57,11 +58,12 @@ def cli() -> None:
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
     tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog run pipeline.toml                     a job on Spark
+    tidelog hypothesise rules.tdl --query 'P(X,T)' --input arrivals.jsonl   what may still become true
     tidelog check rules.dmtl                      what kind of program is this?
     """
 
 
-for _command in (check, materialise, entails, stream, run_pipeline, state, fmt, demo):
+for _command in (check, materialise, entails, stream, hypothesise, run_pipeline, state, fmt, demo):
     cli.add_command(_command)
 
 

@@ -1,7 +1,7 @@
 """Every diagnostic code of tidelog with its one-line title; a code, once given, keeps its meaning.
 
 TL0xx: syntax of rules. TL1xx: what rules mean (safety, arity, ranges, heads). TL2xx: data. TL3xx: reasoning.
-TL4xx: streaming. TL8xx: pipelines on Spark.
+TL4xx: streaming. TL7xx: hypothetical answers. TL8xx: pipelines on Spark.
 """
 
 from __future__ import annotations
@@ -65,6 +65,13 @@ CODES: dict[str, str] = {
     "TL808": "a predicate that the rules do not have",
     "TL809": "a checkpoint of another pipeline",
     "TL810": "a job that failed",
+    # Hypothetical answers
+    "TL701": "a resolution that does not end",
+    "TL702": "something that stands in the way of hypothetical answers",
+    "TL703": "a delay that cannot be read",
+    "TL704": "an arrival that cannot be read",
+    "TL705": "a query with too many ways to an answer",
+    "TL706": "a probability that cannot be read",
 }
 
 

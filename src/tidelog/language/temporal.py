@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tidelog.errors import Diagnostic, Place
+from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.codes import suggest
 from tidelog.language.parser import RuleBuilder, as_token, as_tree, parse_tree
 from tidelog.language.syntax import (
@@ -161,6 +161,44 @@ class _PlainBuilder(RuleBuilder):
 
     def _complain(self, token: Token, message: str) -> None:
         self.errors.append(Diagnostic("TL110", message, self.source.place(token), TIME_LAW))
+
+
+def parse_query(text: str, program: TemporalProgram, source_name: str = "<query>") -> TemporalAtom:
+    """A single atom like `Malf(X, T)`, with the time of a temporal predicate as its last argument.
+
+    >>> program, _ = parse_temporal("Malf(X, T-2) :- Shdn(X, T).", "<text>")
+    >>> parse_query("Malf(X, T)", program)
+    TemporalAtom(predicate='Malf', args=(Variable(name='X', anonymous=False),), time=TimeTerm(variable='T', offset=0))
+    """
+    source = Source.of(text, source_name)
+    lark = grammar("tdl", operators=False)
+    parts = list(split(lark.lex(text)))
+    tree = parse_tree(lark, parts[0], source) if len(parts) == 1 else None
+    law = "a query is one atom: Malf(X, T)"
+    if isinstance(tree, Diagnostic):
+        raise TidelogError(tree)
+    item = as_tree(tree.children[0]) if tree else None
+    if item is None or item.data != "rule" or len(item.children) != 1 or as_tree(item.children[0]).data != "atom":
+        raise TidelogError(Diagnostic("TL001", f"`{text}` is not a single atom", law=law))
+    builder = _PlainBuilder(parts[0], source)
+    atom = builder.plain_atom(as_tree(item.children[0]))
+    arities = {name: arity + 1 for name, arity in program.temporal} | dict(program.rigid)
+    timed = {(name, arity + 1) for name, arity in program.temporal}
+    errors = list(builder.errors)
+    if atom.predicate not in arities:
+        close = suggest(atom.predicate, arities)
+        help = f"did you mean {close}?" if close else f"the predicates are {', '.join(sorted(arities))}"
+        errors.append(Diagnostic("TL302", f"{atom.predicate} does not occur in the rules", atom.place, law, help))
+    elif len(atom.args) != arities[atom.predicate]:
+        time = ", time included" if (atom.predicate, arities[atom.predicate]) in timed else ""
+        message = f"{atom.predicate} has {arities[atom.predicate]} arguments{time}, not {len(atom.args)}"
+        errors.append(Diagnostic("TL102", message, atom.place, law))
+    else:
+        times = time_variables(PlainRule(atom, ()), timed)
+        errors += _check_arguments(atom, times, Declarations(rigid=dict.fromkeys(program.rigid)), dict.fromkeys(timed))
+    if errors:
+        raise TidelogError(errors)
+    return _build_atom(atom, timed)
 
 
 def _declare(tree: Tree[Token], source: Source, declared: Declarations) -> Iterator[Diagnostic]:

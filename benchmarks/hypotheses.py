@@ -1,0 +1,174 @@
+"""Hypothetical answers, measured: `make bench-hypotheses`.
+
+The query for malfunctions of wind turbines, over readings that come late and in any order within their delay. Only
+taking arrivals is measured, in CPU seconds; making the stream and printing are not. Each row is one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from time import perf_counter, process_time
+
+from rich.console import Console
+from rich.table import Table
+
+import tidelog as tl
+from rows import Row
+from tidelog.hypothetical.regular import Regular
+
+RULES = """
+Flag(X, T) :- Temp(X, high, T).
+Cool(X, T+1) :- Flag(X, T), Flag(X, T+1).
+Shdn(X, T+1) :- Cool(X, T), Flag(X, T+1).
+Malf(X, T-2) :- Shdn(X, T).
+Defective(X, 0) :- Temp(X, high, T1), Temp(X, "n/a", T2).
+"""
+GOAL = "100,000 arrivals a second"
+Reading = tuple[str, tuple[str, str], int]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Readings of all turbines at every time point, `high` with some probability, late by up to `delay`."""
+
+    turbines: int
+    readings: int
+    delay: int
+    high: float
+
+    def batches(self) -> Iterator[list[Reading]]:
+        """What arrives at 0, 1, 2, ..., shuffled."""
+        rng = Random(0)
+        names = [f"wt{i}" for i in range(self.turbines)]
+        coming: list[list[Reading]] = [[] for _ in range(self.delay + 1)]
+        steps = self.readings // self.turbines
+        for t in range(steps + self.delay):
+            if t < steps:
+                for name in names:
+                    level = "high" if rng.random() < self.high else "low"
+                    coming[rng.randint(0, self.delay)].append(("Temp", (name, level), t))
+            batch = coming.pop(0)
+            coming.append([])
+            rng.shuffle(batch)
+            yield batch
+
+
+@dataclass
+class Run:
+    """Arrivals and answers, CPU and wall seconds, and the most hypotheses that were open at one time."""
+
+    arrivals: int = 0
+    answers: int = 0
+    cpu: float = 0.0
+    wall: float = 0.0
+    most_open: int = 0
+
+    @property
+    def each(self) -> float:
+        """Microseconds an arrival."""
+        return self.cpu / self.arrivals * 1e6
+
+
+def run(stream: Stream, query: str = "Malf(X,T)", delay: list[str] | None = None, text: bool = False) -> Run:
+    program = tl.Program.parse(RULES, syntax="tdl")
+    session = tl.Hypotheses(program, query, delay=delay or stream.delay)
+    found = Run()
+    for tau, batch in enumerate(stream.batches()):
+        facts = [f"{name}({','.join(args)},{t})" for name, args, t in batch] if text else batch
+        began, began_cpu = perf_counter(), process_time()
+        answers = session.push(tau, facts)
+        found.cpu += process_time() - began_cpu
+        found.wall += perf_counter() - began
+        found.arrivals += len(batch)
+        found.answers += len(answers)
+        if tau % 10 == 9:
+            found.most_open = max(found.most_open, session.open)
+    assert not session.rejected
+    return found
+
+
+def row(what: str, found: Run, goal: str = "", note: str = "") -> Row:
+    rate = f"{found.arrivals / found.cpu:,.0f} a second"
+    notes = [f"{found.answers:,} answers", f"at most {found.most_open:,} open", note]
+    return Row(what, found.arrivals, found.cpu, found.wall, rate, goal, "; ".join(filter(None, notes)))
+
+
+def speed(readings: int) -> Iterator[Row]:
+    """The goal, and how cost grows with the delay."""
+    for high in (0.1, 1.0):
+        for delay in (0, 1, 5, 20):
+            found = run(Stream(10_000, readings, delay, high))
+            yield row(f"10,000 turbines, {high:.0%} high, delay {delay}", found, GOAL)
+    found = run(Stream(10_000, readings, 5, 1.0), text=True)
+    yield row("the same as text, 100% high, delay 5", found, GOAL)
+
+
+def openness(readings: int) -> Iterator[Row]:
+    """The cost of an arrival as more and more hypotheses are open; also for hypotheses of any shape."""
+    base: dict[str, float] = {}
+    for what, delay in (("delay 5", None), ("delays by constant", ["5", "Temp(wt1,_)=6"])):
+        for turbines in (100, 1_000, 10_000):
+            found = run(Stream(turbines, readings // 2, 5, 1.0), "Malf(X,T)", delay)
+            growth = found.each / base.setdefault(what, found.each)
+            note = f"{growth:.2f} of the smallest's cost an arrival"
+            yield row(f"{what}: {turbines:,} turbines", found, GOAL, note)
+    first = 0.0
+    for size in (1, 2, 4):
+        found = run(Stream(1_000, size * readings // 20, 2, 0.1), "Defective(X,T)")
+        first = first or found.each
+        note = f"{found.each / first:.2f} of the smallest's cost an arrival"
+        yield row(f"open times (Defective): {size} x as long", found, "", note)
+
+
+def memory(readings: int) -> Iterator[Row]:
+    """What a session holds in the middle and at the end of a stream: what is within the delay."""
+    for delay in (1, 5, 20):
+        stream = Stream(2_000, readings // 5, delay, 1.0)
+        steps = stream.readings // stream.turbines
+        session = tl.Hypotheses(tl.Program.parse(RULES, syntax="tdl"), "Malf(X,T)", delay=delay)
+        held: list[int] = []
+        for tau, batch in enumerate(stream.batches()):
+            session.push(tau, batch)
+            if tau in (steps // 2, steps - 1):
+                held.append(_size(session))
+        figure = f"{held[-1] / held[0]:.2f} x"
+        note = f"{held[-1] / 1e6:.1f} MB for {stream.turbines:,} turbines"
+        yield Row(f"held at the end / in the middle, delay {delay}", stream.readings, 0, 0, figure, "1.00 x", note)
+
+
+def _size(session: tl.Hypotheses) -> int:
+    """The bytes of everything that a session holds and that is its own."""
+    seen: set[int] = set()
+    assert isinstance(session._store, Regular)
+    waiting: list[object] = [tables.masks for tables in session._store.tables.values()]
+    size = 0
+    while waiting:
+        item = waiting.pop()
+        if id(item) not in seen:
+            seen.add(id(item))
+            size += sys.getsizeof(item)
+            if isinstance(item, dict):
+                waiting += [*item.keys(), *item.values()]
+    return size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--readings", type=int, default=1_000_000, help="how many readings; default: 1,000,000")
+    readings = parser.parse_args().readings
+    table = Table(title="hypothetical answers", box=None, title_justify="left", pad_edge=False)
+    for title in ("what", "arrivals", "CPU s", "figure", "goal", "note"):
+        table.add_column(title, justify="right" if title in ("arrivals", "CPU s", "figure") else "left")
+    for part in (speed, openness, memory):
+        for found in part(readings):
+            cpu = f"{found.cpu:.2f}" if found.cpu else ""
+            table.add_row(found.what, f"{found.facts:,}", cpu, found.figure, found.goal, found.note)
+    Console(width=200).print(table)
+
+
+if __name__ == "__main__":
+    main()
