@@ -1,7 +1,7 @@
 """Every diagnostic code of tidelog with its one-line title; a code, once given, keeps its meaning.
 
 TL0xx: syntax of rules. TL1xx: what rules mean (safety, arity, ranges, heads). TL2xx: data. TL3xx: reasoning.
-TL4xx: streaming.
+TL4xx: streaming. TL6xx: windows.
 """
 
 from __future__ import annotations
@@ -54,6 +54,12 @@ CODES: dict[str, str] = {
     "TL401": "a saved state that is damaged, or none",
     "TL402": "a saved state of another version",
     "TL403": "a saved state of another program",
+    # Windows
+    "TL601": "a rule that is not forward-propagating",
+    "TL602": "objects that cannot be read, or none",
+    "TL603": "a window that is none",
+    "TL604": "two queries that cannot be compared",
+    "TL605": "clingo is not installed",
 }
 
 
