@@ -77,8 +77,12 @@ def loss(program: TemporalProgram, query: str, objects: list[Value], window: int
     rules = ground(program, objects)
     radius = max(0, *(-time for rule in rules for _, _, time in rule.body if time is not None), 0)
     derived = {rule.head[0] for rule in rules}
-    rigid = [(n, args, None) for n, k in program.rigid if n not in derived for args in product(objects, repeat=k)]
-    timed = [(n, args, 0) for n, k in program.temporal if n not in derived for args in product(objects, repeat=k)]
+    rigid: list[Held] = [
+        (n, args, None) for n, k in program.rigid if n not in derived for args in product(objects, repeat=k)
+    ]
+    timed: list[Held] = [
+        (n, args, 0) for n, k in program.temporal if n not in derived for args in product(objects, repeat=k)
+    ]
     given = frozenset(_held(fact.head, {}, 0) for fact in program.facts if fact.head)
     states = {(given | background, given | background) for background in subsets(rigid)}
     seen = set(states)
@@ -108,7 +112,7 @@ def random_query(random: Random) -> tuple[str, list[str]]:
     heads = random.sample(["P", "Q", "G"] + (["S"] if "R" in usable else []), random.choice([1, 2, 2, 3]))
     heads = sorted({*heads, "G"})
     predicates["G"] = (random.choice([0, 1]), True)
-    rules = []
+    rules: list[str] = []
     for _ in range(random.randint(max(2, len(heads)), 6)):
         head = random.choice(heads) if len(rules) >= len(heads) else heads[len(rules)]
         arity, timed = predicates[head]
@@ -122,8 +126,11 @@ def random_query(random: Random) -> tuple[str, list[str]]:
         names = [random.choice(["X", "X", "Y", "a"]) for _ in body]
         written = [_written(n, predicates[n][0], name, lag) for (n, lag), name in zip(body, names, strict=True)]
         bound = [x for (n, _), x in zip(body, names, strict=True) if predicates[n][0] and x != "a"]
-        rules.append(f"{_written(head, arity, random.choice(bound or ['a']), 0 if timed else None)} :- {', '.join(written)}.")
-    kinds = [f"#temporal {n}/{k + 1}." if timed else f"#rigid {n}/{k}." for n, (k, timed) in predicates.items()]
+        rules.append(
+            f"{_written(head, arity, random.choice(bound or ['a']), 0 if timed else None)} :- {', '.join(written)}."
+        )
+    used = {n: predicates[n] for n in predicates if any(f"{n}(" in rule for rule in rules)}
+    kinds = [f"#temporal {n}/{k + 1}." if timed else f"#rigid {n}/{k}." for n, (k, timed) in used.items()]
     return "\n".join([*kinds, *rules]), objects
 
 

@@ -20,6 +20,7 @@ from tidelog.cli.fmt import fmt
 from tidelog.cli.materialise import materialise
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
+from tidelog.cli.window import window
 from tidelog.errors import TidelogError
 
 BAD_INPUT = 2
@@ -56,10 +57,11 @@ def cli() -> None:
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
     tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog check rules.dmtl                      what kind of program is this?
+    tidelog window rules.tdl --query P            how much history does P need?
     """
 
 
-for _command in (check, materialise, entails, stream, state, fmt, demo):
+for _command in (check, materialise, entails, stream, state, window, fmt, demo):
     cli.add_command(_command)
 
 

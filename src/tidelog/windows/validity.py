@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from time import monotonic
 from typing import Any
 
@@ -19,7 +20,6 @@ from tidelog.language.syntax import Value
 from tidelog.reasoning import Undecided
 from tidelog.windows import search
 from tidelog.windows.algorithm import streamed
-from tidelog.windows.evaluate import Facts
 from tidelog.windows.ground import instances, pair
 from tidelog.windows.query import PastRule, Query, forward_query
 from tidelog.windows.search import Invariant
@@ -38,8 +38,8 @@ PRACTICAL_INSTANCES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the search for one window is: there is no loss within `steps` time points. Before it begins, `steps` is 0,
-    and `bits` is 0 until the rules are instantiated (`instances` at most)."""
+    """How far the search for one window is: there is no loss within `steps` time points. Before it begins, `steps` is
+    0, and `bits` is 0 until the rules are instantiated (`instances` at most)."""
 
     window: int
     instances: int
@@ -54,6 +54,10 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
+#: Names and numbers; or text with commas between them, as in a fact.
+Objects = str | Iterable[str | Fraction | int]
+
+_OBJECTS_LAW = "input facts mention only the objects that are given, so there must be some, like a,b,c"
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Containment:
 def window(
     program: Program,
     query: str,
-    objects: Iterable[str | Value] | None = None,
+    objects: Objects | None = None,
     *,
     check: int | None = None,
     timeout: float | None = None,
@@ -120,7 +124,8 @@ def window(
     """How much history a forward-propagating query needs (`.tdl` rules): radius, least uniformly valid window and, if
     all objects are known, the least valid window, with a stream on which one less loses an answer.
 
-    Objects are constants as facts have them. After `timeout` seconds `exact` is the least and greatest that was proved.
+    Objects are names and numbers, or text with commas between them, as in a fact. After `timeout` seconds `exact` is
+    the least and the greatest that it can be, as far as was proved.
 
     >>> import tidelog as tl
     >>> rules = "P(T) :- A(T). P(T) :- A(T-1), A(T). #temporal A/1."
@@ -153,7 +158,7 @@ def window(
 def contained(
     q1: tuple[Program, str],
     q2: tuple[Program, str],
-    objects: Iterable[str | Value],
+    objects: Objects,
     *,
     timeout: float | None = None,
 ) -> Containment:
@@ -193,7 +198,7 @@ def _least(
         except OutOfTime:
             return _bounds(query, best, lower, objects, deadline, progress)
         if witness is not None:
-            _replay(query, lower[-1], witness)
+            _replay((query, query.radius), (query, lower[-1]), witness)
             return best, witness
         best = lower[-1]
     return best, None
@@ -206,18 +211,26 @@ def _bounds(
     objects: tuple[Value, ...],
     deadline: float | None,
     progress: Report | None,
-) -> tuple[tuple[int, int], Witness | None]:
-    """What can be said where the greatest window of `lower` was not decided: smaller ones lose sooner."""
-    for position in range(len(lower) - 2, -1, -1):
-        try:
-            witness = _lost(query, query.cut(lower[position]), objects, deadline, _reported(progress, lower[position]))
-        except OutOfTime:
-            break
-        if witness is not None:
-            _replay(query, lower[position], witness)
-            return (lower[position + 1], best), witness
-        best = lower[position]
-    return (0, best), None
+) -> tuple[int | tuple[int, int], Witness | None]:
+    """What can be said where the greatest window of `lower` was not decided. A stream over few of the objects is one
+    over all of them, and is found sooner."""
+    low, found = 0, None
+    free = [value for value in objects if value not in query.constants]
+    try:
+        for count in range(1, len(free)):
+            few = [value for value in objects if value in free[:count] or value not in free]
+            for window, above in reversed(list(zip(lower, [*lower[1:], best], strict=True))):
+                if above <= low:
+                    break
+                witness = _lost(query, query.cut(window), few, deadline, _reported(progress, window))
+                if witness is not None:
+                    _replay((query, query.radius), (query, window), witness)
+                    low, found = above, witness
+            if low == best:
+                return best, found
+    except OutOfTime:
+        pass
+    return (low, best), found
 
 
 def _lost(
@@ -241,7 +254,9 @@ def _lost(
         if not search.holds(product, found):
             raise AssertionError("the search ended with an invariant that is none")
         return None
-    return shortest(product, found, monotonic() + _TIDYING)
+    witness = shortest(product, found, monotonic() + _TIDYING)
+    _replay((left, left.radius), (right, right.radius), witness)
+    return witness
 
 
 def _reported(progress: Report | None, window: int) -> Callable[[int, int, int, int], None] | None:
@@ -250,15 +265,13 @@ def _reported(progress: Report | None, window: int) -> Callable[[int, int, int, 
     return lambda size, bits, steps, cubes: progress(Progress(window, size, bits, steps, cubes))
 
 
-def _replay(query: Query, window: int, witness: Witness) -> None:
-    """Makes sure that the streaming algorithm with this window does lose what the witness says."""
-    predicate, args, time = witness.lost
+def _replay(whole: tuple[Query, int], part: tuple[Query, int], witness: Witness) -> None:
+    """Makes sure that the streaming algorithm, run for each query with its window, loses what the witness says."""
+    _, args, time = witness.lost
     background = [(name, values) for name, values, _ in witness.background]
-    steps: dict[int, Facts] = witness.steps
-    full, cut = (streamed(query, w, background, steps) for w in (query.radius, window))
-    assert time is not None
-    if args not in full[time] or args in cut[time]:
-        raise AssertionError(f"the witness loses nothing: {predicate} {witness}")
+    full, cut = (streamed(query, window, background, witness.steps) for query, window in (whole, part))
+    if time is None or args not in full[time] or args in cut[time]:
+        raise AssertionError(f"this witness loses nothing: {witness}")
 
 
 def _checked(query: Query, report: WindowReport, check: int, deadline: float | None, progress: Report | None) -> Check:
@@ -275,7 +288,7 @@ def _checked(query: Query, report: WindowReport, check: int, deadline: float | N
         # Facts that are lost with a larger window are lost with this one.
         return Check(check, False, report.witness) if check < low else Check(check, None)
     if witness is not None:
-        _replay(query, check, witness)
+        _replay((query, query.radius), (query, check), witness)
     return Check(check, witness is None, witness)
 
 
@@ -286,24 +299,17 @@ def _needed_for(query: Query, uniform: int) -> Iterable[PastRule]:
             yield rule
 
 
-def _objects(objects: Iterable[str | Value]) -> tuple[Value, ...]:
-    """Distinct constants, read as facts have them."""
-    law = "input facts mention only the objects that are given, so there must be some: --objects a,b,c"
-    found: dict[Value, None] = {}
-    for written in objects:
-        if isinstance(written, str):
-            text = written.strip()
-            if not text:
-                raise TidelogError(Diagnostic("TL602", "an empty name among the objects", law=law))
-            try:
-                (value,) = parse_fact(f"O({text})", "<objects>")[0].args
-            except (TidelogError, ValueError):
-                raise TidelogError(Diagnostic("TL602", f"`{text}` is no object", law=law)) from None
-            found[value] = None
-        else:
-            found[written] = None
+def _objects(objects: Objects) -> tuple[Value, ...]:
+    """Distinct constants; text is read like the arguments of a fact."""
+    if isinstance(objects, str):
+        try:
+            objects = parse_fact(f"O({objects})", "<objects>")[0].args
+        except TidelogError as problem:
+            message = f"these are no objects: {problem.diagnostics[0].message}"
+            raise TidelogError(Diagnostic("TL602", message, problem.diagnostics[0].place, _OBJECTS_LAW)) from None
+    found = dict.fromkeys(value if isinstance(value, str) else Fraction(value) for value in objects)
     if not found:
-        raise TidelogError(Diagnostic("TL602", "there are no objects", law=law))
+        raise TidelogError(Diagnostic("TL602", "there are no objects", law=_OBJECTS_LAW))
     return tuple(found)
 
 
