@@ -19,6 +19,7 @@ from tidelog.language.syntax import Constant, Value
 from tidelog.streaming.bounds import Bounds, LooksAhead, bounds
 from tidelog.streaming.normal import for_streams
 from tidelog.timeline.grid import Grid
+from tidelog.windows.redundant import kept_rules
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class Standing:
 
 
 def standing(program: Program, query: str, grid: Grid, bounded: bool) -> Standing:
-    """The standing form of a query; raises where it cannot stand over a stream."""
-    rules = for_streams(relevant(flatten(program.rules, grid), (query,)), grid, bounded)
+    """The standing form of a query; raises where it cannot stand over a stream. Rules that follow from others are left
+    out: they would be looked back for, and give nothing."""
+    rules = for_streams(relevant(flatten(kept_rules(program, grid.timeline), grid), (query,)), grid, bounded)
     known: dict[str, int] = {}
     for rule in rules:
         for name, args in ((rule.predicate, rule.args), *((b.predicate, b.args) for b in rule.body)):
@@ -85,7 +87,7 @@ def chosen_memory(program: Program, query: str, grid: Grid, memory: str | None) 
         raise TidelogError(Diagnostic("TL309", f"there is no memory `{memory}`", help=way_out))
     if memory == "generic":
         return False
-    rules = relevant(flatten(program.rules, grid), (query,))
+    rules = relevant(flatten(kept_rules(program, grid.timeline), grid), (query,))
     punctual = next((r for r in rules for b in r.body if b.op is not Op.HOLDS and _is_point(b.range, grid)), None)
     if punctual is not None and memory == "bounded":
         rule = program.rules[punctual.origin]
