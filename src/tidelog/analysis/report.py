@@ -42,6 +42,8 @@ class Report:
     look_ahead: LookAhead
     constraints: tuple[str, ...]
     problems: tuple[Diagnostic, ...]
+    #: What a reasoner remembers and leaves out, in sentences.
+    memory: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object that `tidelog check --json` prints; times are text, since they may be fractions."""
@@ -58,6 +60,7 @@ class Report:
             "look_ahead": format_time(self.look_ahead.distance),
             "look_ahead_rule": _shown(self.look_ahead.rule) if self.look_ahead.rule else None,
             "constraints": list(self.constraints),
+            "memory": list(self.memory),
             "problems": [
                 {"code": found.code, "message": found.message, "place": str(found.place) if found.place else None}
                 for found in self.problems
@@ -76,6 +79,7 @@ class Report:
             ("retention", _columns({name: format_time(back) for name, back in self.retention.items()})),
             ("look-ahead", self._look_ahead_lines()),
             ("constraints", list(self.constraints)),
+            ("memory", list(self.memory)),
             ("problems", [line for found in self.problems for line in found.render().splitlines()]),
         ]
         margin = max(len(name) for name, _ in rows) + 2
@@ -94,7 +98,7 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
     """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`."""
     if query is not None:
         require_known([query], known_predicates(program))
-        program = replace(program, rules=_needed(program.rules, query))
+        program = replace(program, rules=needed(program.rules, query))
     line = timeline or program.timeline
     problems = tuple(negative_cycles(program.rules))
     decided = {*syntactic_fragments(program, line), *(() if problems else ("stratified",))}
@@ -116,7 +120,7 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
     )
 
 
-def _needed(rules: tuple[Rule, ...], query: str) -> tuple[Rule, ...]:
+def needed(rules: tuple[Rule, ...], query: str) -> tuple[Rule, ...]:
     """The rules that the query depends on, and the constraints with theirs: a violated one concerns every query."""
     needed = {query}
     wanted: set[Rule] = set()

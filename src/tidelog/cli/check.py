@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
@@ -17,7 +18,8 @@ from tidelog.cli.options import rules_argument, timeline_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_json: bool) -> None:
     """Parse RULES and report: the fragments that they belong to, recursion, strata, how far back each predicate is
-    looked at (retention), how far ahead (look-ahead), and where the program cannot run, why.
+    looked at (retention), how far ahead (look-ahead), because of which rules, which rules follow from others, and where
+    the program cannot run, why.
 
     \b
     Example:
@@ -25,6 +27,7 @@ def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_js
     """
     from tidelog.analysis.report import check as analyse
     from tidelog.language.program import Program
+    from tidelog.windows.memory import memory
 
     if plan and as_json:
         raise click.UsageError("--plan is text; leave --json out")
@@ -33,5 +36,8 @@ def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_js
 
         click.echo(plans(Program.load(rules), query, timeline=timeline))
         return
-    report = analyse(Program.load(rules), query, timeline=timeline)
+    program = Program.load(rules)
+    report = analyse(program, query, timeline=timeline)
+    if not report.problems:
+        report = replace(report, memory=memory(program, query, timeline).sentences)
     click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report))

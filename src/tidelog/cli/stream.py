@@ -261,6 +261,8 @@ class Session:
     printed: frozenset[bytes] = frozenset()
     stopped_at: Fraction = Fraction(0)
     last_words: Step | None = None
+    #: Whether figures of a step have been written; the first ones also say what leaving rules out saves.
+    counted: bool = False
 
     def begin(self, background: tuple[str, ...], state: str | None, changed: bool) -> None:
         """Load background facts, and go on from a state if there is one."""
@@ -390,7 +392,7 @@ class Session:
         from tidelog.language.times import format_iso
         from tidelog.timeline.interval import format_time
 
-        figures = {
+        figures: dict[str, Any] = {
             "t": format_iso(step.t) if self._dates() else format_time(step.t),
             "facts_in": step.facts_in,
             "window_facts": step.window_facts,
@@ -398,6 +400,12 @@ class Session:
             "answers": len(step.answers),
             "seconds": round(step.seconds, 9),
         }
+        if not self.counted:
+            from tidelog.windows.memory import memory
+
+            self.counted = True
+            if saved := memory(self.program, self.options.query, self.options.timeline).saved():
+                figures["saved"] = saved
         return json.dumps(figures).encode() + b"\n"
 
 

@@ -1,0 +1,134 @@
+"""What a program makes a reasoner remember, in sentences: how much of each predicate, because of which rules, and which
+rules are left out since they follow from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tidelog.analysis.horizon import reads
+from tidelog.analysis.report import needed
+from tidelog.errors import TidelogError
+from tidelog.language.printer import format_rule
+from tidelog.language.program import Program
+from tidelog.language.syntax import Rule
+from tidelog.timeline.interval import Time, format_time
+from tidelog.windows.query import forward_query
+from tidelog.windows.redundant import redundant
+from tidelog.windows.uniform import uniform_window
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A rule that follows from others; rules are numbers, from 1 in the order of the program, and texts."""
+
+    rule: int
+    text: str
+    others: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """`sentences` for people; `left_out`, and for each predicate how far it is looked back at by all rules (`before`)
+    and without those that are left out (`after`), for machines."""
+
+    sentences: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    before: dict[str, Time]
+    after: dict[str, Time]
+
+    def saved(self) -> dict[str, Any] | None:
+        """What leaving rules out saves: the rules, and the predicates that are kept for less; None for nothing."""
+        if not self.left_out:
+            return None
+        less = {name: [self.before[name], self.after.get(name, Fraction(0))] for name in self.before}
+        return {
+            "rules": [found.text for found in self.left_out],
+            "retention": {name: list(map(format_time, pair)) for name, pair in less.items() if pair[0] != pair[1]},
+        }
+
+
+def memory(program: Program, query: str | None = None, timeline: str | None = None) -> Memory:
+    """What is remembered for a program, or for the part of it that a query needs."""
+    line = timeline or program.timeline
+    numbers = _numbers(program.rules)
+    if query is not None:
+        wanted = set(needed(program.rules, query))
+        numbers = [number for number, rule in zip(numbers, program.rules, strict=True) if rule in wanted]
+        program = replace(program, rules=tuple(rule for rule in program.rules if rule in wanted))
+    found = redundant(program, line)
+    without = {item.number for item in found}
+    kept = [pair for place, pair in enumerate(zip(numbers, program.rules, strict=True)) if place not in without]
+    before, after = _farthest(program.rules, line), _farthest((rule for _, rule in kept), line)
+    left_out = tuple(
+        LeftOut(
+            numbers[item.number],
+            _text(program.rules[item.number]),
+            tuple(dict.fromkeys(numbers[other] for other in item.others)),
+        )
+        for item in found
+    )
+    sentences = [*_retained(kept, after, line), *map(_followed, left_out), *_windows(program, query)]
+    return Memory(tuple(sentences), left_out, before, after)
+
+
+def _numbers(rules: Iterable[Rule]) -> list[int]:
+    """The user's number of each rule: what the translation of one rule adds has the same number."""
+    places: dict[object, int] = {}
+    return [places.setdefault(rule.place or number, len(places) + 1) for number, rule in enumerate(rules)]
+
+
+def _farthest(rules: Iterable[Rule], timeline: str) -> dict[str, Time]:
+    """How far back each predicate of the user's is read."""
+    back: dict[str, Time] = {}
+    for rule in rules:
+        for predicate, lo, _ in reads(rule, timeline):
+            if not predicate.startswith("$"):
+                back[predicate] = max(back.get(predicate, Fraction(0)), -lo)
+    return back
+
+
+def _retained(rules: Sequence[tuple[int, Rule]], back: dict[str, Time], timeline: str) -> Iterator[str]:
+    """Why each predicate is kept, and how much less would do without the rules that are to blame."""
+    for predicate, most in sorted(back.items()):
+        if most <= 0:
+            continue
+        forcing = {n for n, rule in rules if any(p == predicate and -lo == most for p, lo, _ in reads(rule, timeline))}
+        less = _farthest((rule for n, rule in rules if n not in forcing), timeline).get(predicate, Fraction(0))
+        sentence = f"{predicate} is kept for {format_time(most)} because of {_listed(sorted(forcing))}"
+        if less > 0:
+            sentence += f"; {format_time(less)} would do without {'it' if len(forcing) == 1 else 'them'}"
+        yield sentence
+
+
+def _followed(item: LeftOut) -> str:
+    return f"{_listed([item.rule])} follows from {_listed(item.others)} and is left out"
+
+
+def _windows(program: Program, query: str | None) -> Iterator[str]:
+    """For a forward-propagating query over temporal Datalog, its windows."""
+    if program.temporal is None or query is None:
+        return
+    try:
+        asked = forward_query(program, query)
+    except TidelogError:
+        return
+    radius, window = asked.radius, uniform_window(asked)
+    if window < radius:
+        yield f"{query} looks back {radius}, but a window of {window} is enough, whatever the data"
+    elif window:
+        yield f"{query} needs a window of {window}; less may do if all objects are known: tidelog window --objects"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """`rule 2`, `rules 3 and 9`."""
+    if len(numbers) == 1:
+        return f"rule {numbers[0]}"
+    return f"rules {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def _text(rule: Rule) -> str:
+    line = f"line {rule.place.line}: " if rule.place else ""
+    return line + (" ".join(rule.text.split()) or format_rule(rule))
