@@ -65,8 +65,9 @@ class _Unfreezable(Exception):
     """A formula whose truth is not that of finitely many sets of facts."""
 
 
-def frozen(rule: Rule, tick: Fraction, timeline: str) -> Frozen | None:
-    """A rule as data; None for a constraint, and for heads that hold nowhere."""
+def frozen(rule: Rule, tick: Fraction, timeline: str, split: bool = True) -> Frozen | None:
+    """A rule as data; None for a constraint, and for heads that hold nowhere. Without `split`, what has more than one
+    case is taken for an atom."""
     head = _head(rule.head, timeline)
     if head is None:
         return None
@@ -81,7 +82,7 @@ def frozen(rule: Rule, tick: Fraction, timeline: str) -> Frozen | None:
                 ways = list(_throughout(part.formula, _NOW, step, timeline))
             except _Unfreezable:
                 ways = None
-        if ways is None or len(ways) * _count(choices) > CASES:
+        if ways is None or len(ways) * _count(choices) > (CASES if split else 1):
             atoms = taken_for_atoms(part)
             named |= dict.fromkeys(atom.predicate for atom in atoms)
             always = Interval.always() if isinstance(part, Comparison) else _NOW

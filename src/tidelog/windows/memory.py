@@ -16,7 +16,7 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Rule
 from tidelog.timeline.interval import Time, format_time
 from tidelog.windows.query import forward_query
-from tidelog.windows.redundant import redundant
+from tidelog.windows.redundant import reasons
 from tidelog.windows.uniform import uniform_window
 
 
@@ -58,17 +58,12 @@ def memory(program: Program, query: str | None = None, timeline: str | None = No
         wanted = set(needed(program.rules, query))
         numbers = [number for number, rule in zip(numbers, program.rules, strict=True) if rule in wanted]
         program = replace(program, rules=tuple(rule for rule in program.rules if rule in wanted))
-    found = redundant(program, line)
-    without = {item.number for item in found}
-    kept = [pair for place, pair in enumerate(zip(numbers, program.rules, strict=True)) if place not in without]
+    found = reasons(program, line)
+    kept = [pair for place, pair in enumerate(zip(numbers, program.rules, strict=True)) if place not in found]
     before, after = _farthest(program.rules, line), _farthest((rule for _, rule in kept), line)
     left_out = tuple(
-        LeftOut(
-            numbers[item.number],
-            _text(program.rules[item.number]),
-            tuple(dict.fromkeys(numbers[other] for other in item.others)),
-        )
-        for item in found
+        LeftOut(numbers[place], _text(program.rules[place]), tuple(dict.fromkeys(numbers[other] for other in others)))
+        for place, others in found.items()
     )
     sentences = [*_retained(kept, after, line), *map(_followed, left_out), *_windows(program, query)]
     return Memory(tuple(sentences), left_out, before, after)

@@ -12,7 +12,6 @@ are complete before either is asked. Constraints are never left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, isinf, lcm
@@ -21,100 +20,115 @@ from tidelog.analysis.components import dependencies, head_atom
 from tidelog.analysis.horizon import reads
 from tidelog.errors import TidelogError
 from tidelog.language.program import Program
-from tidelog.language.syntax import Fact, Rule, Top
+from tidelog.language.syntax import Rule, Top
 from tidelog.timeline.interval import Interval, Time
 from tidelog.windows.freezing import Frozen, ends, frozen, without_names
 
-
-@dataclass(frozen=True, slots=True)
-class Redundant:
-    """The number of a rule that follows from those with the numbers `others`."""
-
-    number: int
-    others: tuple[int, ...]
+#: How many rules the engine is asked about at most, over all questions; what is not found out by then is kept.
+EFFORT = 1000
+#: What a question costs besides its rules.
+_QUESTION = 5
 
 
 @lru_cache(maxsize=16)
-def redundant(program: Program, timeline: str) -> tuple[Redundant, ...]:
-    """The rules that can be left out together, each with a few rules that it follows from."""
-    rules = program.rules
-    tick = _tick(rules, timeline)
-    always = tuple(fact for fact in program.facts if fact.interval == Interval.always())
-    kept = list(range(len(rules)))
-    found: dict[int, Frozen] = {}
-    for number in sorted(kept, key=lambda n: (-_reach(rules[n], timeline), -n)):
+def redundant(program: Program, timeline: str) -> tuple[int, ...]:
+    """The numbers of the rules that can be left out together."""
+    work = _Freezing(program, timeline)
+    kept = list(range(len(program.rules)))
+    for number in sorted(kept, key=lambda n: (-_reach(program.rules[n], timeline), -n)):
         others = [n for n in kept if n != number]
-        if not _may_follow(rules[number], [rules[n] for n in others]):
-            continue
-        body = frozen(rules[number], tick, timeline)
-        if body is not None and _follows(body, [rules[n] for n in others], always, timeline):
+        if work.follows(number, others):
             kept = others
-            found[number] = body
-    return tuple(Redundant(n, _few(found[n], rules, kept, always, timeline)) for n in sorted(found))
+    return tuple(number for number in range(len(program.rules)) if number not in set(kept))
 
 
-def _few(
-    body: Frozen, rules: Sequence[Rule], others: list[int], always: tuple[Fact, ...], timeline: str
-) -> tuple[int, ...]:
-    """As few of the rules as the head still follows from: one where one is enough."""
-    for number in others:
-        if _may_derive(body, [rules[number]]) and _follows(body, [rules[number]], always, timeline):
-            return (number,)
-    needed = list(others)
-    for number in others:
-        fewer = [n for n in needed if n != number]
-        derives = _may_derive(body, [rules[n] for n in fewer])
-        if derives and _follows(body, [rules[n] for n in fewer], always, timeline):
-            needed = fewer
-    return tuple(needed)
+def reasons(program: Program, timeline: str) -> dict[int, tuple[int, ...]]:
+    """The rules that can be left out, each with a few of the others that it follows from: one where one is enough."""
+    left_out = redundant(program, timeline)
+    kept = [number for number in range(len(program.rules)) if number not in left_out]
+    found: dict[int, tuple[int, ...]] = {}
+    for number in left_out:
+        work = _Freezing(program, timeline)
+        few = work.useful(number, kept)
+        single = next((other for other in few if work.follows(number, [other])), None)
+        if single is not None:
+            found[number] = (single,)
+            continue
+        for other in list(few):
+            fewer = [n for n in few if n != other]
+            if work.follows(number, fewer):
+                few = fewer
+        found[number] = tuple(few)
+    return found
 
 
-def _follows(body: Frozen, rules: Iterable[Rule], always: tuple[Fact, ...], timeline: str) -> bool:
-    """Whether the head is derived in every case of a body."""
-    from tidelog.data.dataset import Dataset
-    from tidelog.reasoning import Answer, entails
+class _Freezing:
+    """A program under examination, and how much effort is left."""
 
-    used = dict.fromkeys(made for rule in rules if head_atom(rule) for made in without_names(rule, body.named))
-    program = Program(tuple(used), timeline)
-    if body.head.predicate not in program.predicates:
+    def __init__(self, program: Program, timeline: str) -> None:
+        self.rules = program.rules
+        self.timeline = timeline
+        self.tick = _tick(program.rules, timeline)
+        self.always = tuple(fact for fact in program.facts if fact.interval == Interval.always())
+        self.left = EFFORT
+
+    def follows(self, number: int, others: Sequence[int]) -> bool:
+        """Whether a rule follows from others; no where the effort is used up. Taking diamonds for atoms needs one case,
+        and often suffices."""
+        used = [self.rules[n] for n in self.useful(number, others)]
+        for split in (False, True):
+            body = frozen(self.rules[number], self.tick, self.timeline, split) if used else None
+            if body is not None and self._derived(body, used):
+                return True
         return False
 
-    try:
-        return all(
-            entails(program, Dataset.from_facts((*always, *case)), body.head, timeline=timeline) is Answer.YES
-            for case in body.cases
-        )
-    except TidelogError:  # the points of a case may be too fine for the grid
-        return False
+    def useful(self, number: int, others: Sequence[int]) -> list[int]:
+        """Those of the rules that can take part in a derivation of the head from the body, going by predicates; for
+        nearly every rule there are none."""
+        head = head_atom(self.rules[number])
+        if head is None:
+            return []
+        given = {atom.predicate for atom, negated in dependencies(self.rules[number]) if not negated}
+        given |= {fact.predicate for fact in self.always}
+        fired, grown = dict[int, str](), True
+        while grown:
+            grown = False
+            for other in others:
+                derived = head_atom(self.rules[other])
+                body = (atom.predicate for atom, negated in dependencies(self.rules[other]) if not negated)
+                if derived and other not in fired and all(name in given for name in body):
+                    fired[other] = derived.predicate
+                    given.add(derived.predicate)
+                    grown = True
+        wanted, grown = {head.predicate}, True
+        while grown:
+            before = len(wanted)
+            for other, predicate in fired.items():
+                if predicate in wanted:
+                    wanted |= {atom.predicate for atom, _ in dependencies(self.rules[other])}
+            grown = len(wanted) > before
+        return [other for other in others if fired.get(other) in wanted]
 
+    def _derived(self, body: Frozen, rules: Iterable[Rule]) -> bool:
+        """Whether the head is derived in every case of a body."""
+        from tidelog.data.dataset import Dataset
+        from tidelog.reasoning import Answer, entails
 
-def _may_follow(rule: Rule, others: Sequence[Rule]) -> bool:
-    """Whether the predicates alone allow it: cheap, and no for nearly every rule."""
-    head = head_atom(rule)
-    if head is None or not any((other := head_atom(o)) and other.predicate == head.predicate for o in others):
-        return False
-    return head.predicate in _reached({atom.predicate for atom, negated in dependencies(rule) if not negated}, others)
-
-
-def _may_derive(body: Frozen, rules: Sequence[Rule]) -> bool:
-    given = {fact.predicate for fact in body.cases[0]} if body.cases else set()
-    return bool(body.named) or body.head.predicate in _reached(given, rules)
-
-
-def _reached(given: set[str], rules: Sequence[Rule]) -> set[str]:
-    """The predicates that rules can derive facts of from facts of others."""
-    reached: set[str] = set()
-    grown = True
-    while grown:
-        grown = False
-        for rule in rules:
-            head = head_atom(rule)
-            if head is None or head.predicate in reached:
-                continue
-            if all(atom.predicate in given or atom.predicate in reached for atom, n in dependencies(rule) if not n):
-                reached.add(head.predicate)
-                grown = True
-    return reached
+        used = dict.fromkeys(made for rule in rules for made in without_names(rule, body.named))
+        program = Program(tuple(used), self.timeline)
+        if body.head.predicate not in program.predicates:
+            return False
+        for case in body.cases:
+            self.left -= len(used) + _QUESTION
+            if self.left < 0:
+                return False
+            try:
+                answer = entails(program, Dataset.from_facts((*self.always, *case)), body.head, timeline=self.timeline)
+            except TidelogError:  # the points of a case may be too fine for the grid
+                return False
+            if answer is not Answer.YES:
+                return False
+        return True
 
 
 def _reach(rule: Rule, timeline: str) -> Time:
@@ -133,5 +147,5 @@ def _tick(rules: Iterable[Rule], timeline: str) -> Fraction:
 
 def kept_rules(program: Program, timeline: str) -> tuple[Rule, ...]:
     """The rules with `Top` for each that follows from others: they say nothing, and all numbers stay as they are."""
-    left_out = {found.number for found in redundant(program, timeline)}
+    left_out = set(redundant(program, timeline))
     return tuple(Rule(Top()) if number in left_out else rule for number, rule in enumerate(program.rules))
