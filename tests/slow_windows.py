@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from itertools import chain, combinations, product
 from random import Random
 
-from tidelog.language.syntax import Constant, TemporalAtom, TemporalLiteral, TemporalProgram, Value, Variable
+from tidelog.language.syntax import (
+    Comparison,
+    Constant,
+    TemporalAtom,
+    TemporalLiteral,
+    TemporalProgram,
+    Value,
+    Variable,
+)
 
 #: A ground fact with its time relative to the present (0, -1, ...), None for a rigid one.
 Held = tuple[str, tuple[Value, ...], int | None]
@@ -37,6 +45,8 @@ def ground(program: TemporalProgram, objects: list[Value]) -> list[GroundRule]:
         variables = sorted({t.name for a in (head, *body) for t in a.args if isinstance(t, Variable)})
         for choice in product(values, repeat=len(variables)):
             bound = dict(zip(variables, choice, strict=True))
+            if not all(_compares(part, bound) for part in rule.body if isinstance(part, Comparison)):
+                continue
             shift = head.time.offset if head.time else 0
             rules.append(GroundRule(_held(head, bound, shift), frozenset(_held(a, bound, shift) for a in body)))
     return rules
@@ -44,12 +54,17 @@ def ground(program: TemporalProgram, objects: list[Value]) -> list[GroundRule]:
 
 def _atoms(rule: object) -> Iterator[TemporalAtom]:
     yield rule.head  # type: ignore[attr-defined]
-    yield from (literal.atom for literal in rule.body)  # type: ignore[attr-defined]
+    yield from (part.atom for part in rule.body if isinstance(part, TemporalLiteral))  # type: ignore[attr-defined]
 
 
 def _held(atom: TemporalAtom, bound: dict[str, Value], shift: int) -> Held:
     args = tuple(t.value if isinstance(t, Constant) else bound[t.name] for t in atom.args)
     return atom.predicate, args, atom.time.offset - shift if atom.time else None
+
+
+def _compares(part: Comparison, bound: dict[str, Value]) -> bool:
+    left, right = (str(t.value if isinstance(t, Constant) else bound[t.name]) for t in (part.left, part.right))
+    return {"<": left < right, "!=": left != right, "=": left == right}[part.op]
 
 
 def closed(rules: list[GroundRule], facts: Memory) -> Memory:
@@ -76,7 +91,7 @@ def loss(program: TemporalProgram, query: str, objects: list[Value], window: int
     """After how many time points the streaming algorithm with this window can first lose an answer; None for never."""
     rules = ground(program, objects)
     radius = max(0, *(-time for rule in rules for _, _, time in rule.body if time is not None), 0)
-    derived = {rule.head[0] for rule in rules}
+    derived = {rule.head.predicate for rule in program.rules if rule.head}
     rigid: list[Held] = [
         (n, args, None) for n, k in program.rigid if n not in derived for args in product(objects, repeat=k)
     ]
@@ -126,6 +141,10 @@ def random_query(random: Random) -> tuple[str, list[str]]:
         names = [random.choice(["X", "X", "Y", "a"]) for _ in body]
         written = [_written(n, predicates[n][0], name, lag) for (n, lag), name in zip(body, names, strict=True)]
         bound = [x for (n, _), x in zip(body, names, strict=True) if predicates[n][0] and x != "a"]
+        if bound and random.random() < 0.2:
+            written.append(
+                random.choice([f"{bound[0]} < b", f"{bound[0]} != a", f"{bound[-1]} = b", f"a < {bound[0]}"])
+            )
         rules.append(
             f"{_written(head, arity, random.choice(bound or ['a']), 0 if timed else None)} :- {', '.join(written)}."
         )

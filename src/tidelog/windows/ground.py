@@ -5,8 +5,8 @@ the given objects. Rules are instantiated over the atoms that can be derived at 
 rules come in through their heads), and only those instances stay that an answer asked for depends on.
 
 Predicates that both queries define by the same rules, all the way down, are derived once; of the others there is a
-left and a right copy. Objects that no rule names are interchangeable, so that of answers that differ only in such
-objects one is enough.
+left and a right copy. Objects that no rule names are interchangeable, unless rules compare by order, so that of answers
+that differ only in such objects one is enough.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class Product:
 def pair(left: Query, right: Query, objects: Sequence[Value], deadline: float | None = None) -> Product:
     """The product of two queries with outputs of the same arity. Raises `OutOfTime`."""
     shared = _shared(left, right)
-    named = left.constants | right.constants
-    named |= {value for query in (left, right) for _, values in query.facts for value in values}
+    named = frozenset(objects) if left.ordered or right.ordered else left.constants | right.constants
     position = {value: number for number, value in enumerate(objects)}
     rules: dict[GroundRule, None] = {}
     inputs: dict[GroundAtom, None] = {}

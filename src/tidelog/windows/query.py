@@ -76,8 +76,16 @@ class Query:
 
     @property
     def constants(self) -> frozenset[Value]:
+        """The constants of the rules and facts."""
         terms = [term for rule in self.rules for atom in rule.atoms for term in atom.args]
-        return frozenset(term.value for term in terms if isinstance(term, Constant))
+        terms += [term for rule in self.rules for part in rule.comparisons for term in (part.left, part.right)]
+        found = {term.value for term in terms if isinstance(term, Constant)}
+        return frozenset(found.union(*(values for _, values in self.facts)))
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the rules tell constants apart that they do not name."""
+        return any(part.op not in ("=", "!=") for rule in self.rules for part in rule.comparisons)
 
     def cut(self, window: int) -> Query:
         """The query with its rules of radius at most `window`: what the streaming algorithm computes that keeps
