@@ -44,7 +44,8 @@ class GroundRule:
 class Product:
     """The propositional program. `inputs` are the atoms that are chosen: at every time, or once for the `rigid` ones.
     `goals` are pairs of an answer of the left query and the same of the right one, None if that has no rule for it.
-    `longest` is the greatest lag at which each atom is read."""
+    `longest` is the greatest lag at which each atom is read. Any permutation of the objects in `alike` leaves the
+    program as it is."""
 
     rules: tuple[GroundRule, ...]
     inputs: tuple[GroundAtom, ...]
@@ -52,6 +53,7 @@ class Product:
     facts: frozenset[GroundAtom]
     goals: tuple[tuple[GroundAtom, GroundAtom | None], ...]
     longest: dict[GroundAtom, int]
+    alike: tuple[Value, ...]
 
     @property
     def bits(self) -> int:
@@ -90,7 +92,9 @@ def pair(left: Query, right: Query, objects: Sequence[Value], deadline: float | 
             if first != second:
                 goals.append((first, second))
     timeless = {name for query in (left, right) for name in query.arities if name not in query.temporal}
-    return _relevant(list(rules), list(inputs), timeless, facts, goals)
+    asked = {value for goal, _ in goals for value in goal.args}
+    alike = tuple(value for value in objects if value not in named and value not in asked)
+    return _relevant(list(rules), list(inputs), timeless, facts, goals, alike)
 
 
 def instances(query: Query, objects: Sequence[Value]) -> int:
@@ -165,6 +169,7 @@ def _relevant(
     timeless: Iterable[str],
     facts: set[GroundAtom],
     goals: list[tuple[GroundAtom, GroundAtom | None]],
+    alike: tuple[Value, ...],
 ) -> Product:
     """The part of a program that its goals depend on."""
     by_head: dict[GroundAtom, list[GroundRule]] = {}
@@ -190,4 +195,5 @@ def _relevant(
         frozenset(atom for atom in facts if atom in needed),
         tuple(goals),
         {atom: lag for atom, lag in longest.items() if lag},
+        alike,
     )

@@ -9,19 +9,28 @@ time and is a stream, or some cube on it has no predecessor in the frame before;
 can be and excluded. Once two frames are equal they are an invariant: no stream loses an answer, however long.
 
 Traces are not followed beyond the last frame, so that the first stream that is found is a shortest one.
+
+Objects that are alike may be permuted in any stream, so with a cube all its images under these permutations are
+excluded at once: frames are made of whole orbits of cubes.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
 
 from tidelog.windows.ground import GroundAtom, Product
 from tidelog.windows.solver import Solver
 
 #: A partial state: literals over the state's variables, in ascending order of their variables.
 Cube = tuple[int, ...]
+#: A cube with its images under permutations of objects; each is a set, and the first stands for all of them.
+Orbit = tuple[frozenset[int], ...]
+
+#: So many objects that are alike are permuted at most: their factorial is the number of images of a cube.
+_PERMUTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,8 @@ class _Search:
         self.switches = solver.atoms(1, choice=True)
         solver.rules((0, [self.switches[0], past]) for past in self.step.past.values())
         #: The cubes that each frame excludes besides those of the frames after it.
-        self.frames: list[list[Cube]] = [[]]
+        self.frames: list[list[Orbit]] = [[]]
+        self.permutations = list(_permutations(product, self.step))
 
     def run(self) -> int | Invariant:
         if self._lost(0) is not None:
@@ -127,10 +137,11 @@ class _Search:
             while (cube := self._lost(last)) is not None:
                 if not self._block(cube, last):
                     return last + 1
-            if (cubes := self._push()) is not None:
-                return self._invariant(cubes)
+            if (proved := self._push()) is not None:
+                return self._invariant(proved)
             if self.report:
-                self.report(Progress(last + 1, sum(map(len, self.frames)), self.solver.questions))
+                cubes = sum(len(orbit) for frame in self.frames for orbit in frame)
+                self.report(Progress(last + 1, cubes, self.solver.questions))
 
     def _open_frame(self) -> None:
         self.frames.append([])
@@ -148,16 +159,11 @@ class _Search:
     def _lifted(self, model: Sequence[int], target: Sequence[int]) -> Cube:
         """The part of a state that suffices to reach the target with the same input: the step is a function, so under
         state and input the target cannot be missed, and the assumptions to blame for that are what matters."""
-        switch = self._switched(target)
+        switch = self.solver.switch(target)
         _, core = self.solver.solve([switch, *model])
+        self.solver.release(switch)
         blamed = set(core)
         return tuple(literal for literal in model[: len(self.state)] if literal in blamed)
-
-    def _switched(self, cube: Sequence[int]) -> int:
-        """A literal under which the cube is excluded."""
-        switch = self.solver.atoms(1, choice=True)[0]
-        self.solver.rules([(0, [switch, *cube])])
-        return switch
 
     def _block(self, cube: Cube, frame: int) -> bool:
         """Excludes a cube from a frame; False if it can be reached from the beginning of time."""
@@ -182,16 +188,15 @@ class _Search:
 
     def _excluded(self, cube: Cube, frame: int) -> bool:
         literals = set(cube)
-        return any(literals.issuperset(other) for frames in self.frames[frame:] for other in frames)
+        return any(literals.issuperset(image) for later in self.frames[frame:] for orbit in later for image in orbit)
 
     def _before(self, cube: Cube, frame: int) -> tuple[list[int] | None, Cube]:
         """A state of the frame before, outside of the cube, and an input that lead into it; or the part of the cube
         that already has no such predecessor, and that excludes the beginning of time."""
-        switch = self._switched(cube)
+        switch = self.solver.switch(cube)
         after = {self.step.after(literal): literal for literal in cube}
         model, core = self.solver.solve([*self._frame(frame - 1), switch, *after], self.state + self.step.inputs)
-        # The switch has done its work; an excluded cube is added to frames by other switches.
-        self.solver.rules([(0, [switch])])
+        self.solver.release(switch)
         if model is not None:
             return model, cube
         blamed = {after[literal] for literal in core if literal in after}
@@ -216,31 +221,55 @@ class _Search:
         return cube
 
     def _exclude(self, cube: Cube, frame: int) -> None:
-        """Excludes a cube from a frame and all before it; as late a frame as it can be."""
+        """Excludes a cube and its images from a frame and all before it; from as late a frame as it can be."""
         last = len(self.frames) - 1
         while frame < last and self._before(cube, frame + 1)[0] is None:
             frame += 1
-        literals = set(cube)
+        orbit = self._images(cube)
         for number in range(1, frame + 1):
-            self.frames[number] = [other for other in self.frames[number] if not literals.issubset(other)]
-        self.frames[frame].append(cube)
-        self.solver.rules([(0, [self.switches[frame], *cube])])
+            # Images of a cube are subsumed by images of the other, so that one of each orbit tells.
+            self.frames[number] = [
+                other for other in self.frames[number] if not any(image <= other[0] for image in orbit)
+            ]
+        self._add(orbit, frame)
 
-    def _push(self) -> list[Cube] | None:
+    def _images(self, cube: Cube) -> Orbit:
+        moved = (
+            frozenset(moves[literal] if literal > 0 else -moves[-literal] for literal in cube)
+            for moves in self.permutations
+        )
+        return tuple(dict.fromkeys(moved))
+
+    def _add(self, orbit: Orbit, frame: int) -> None:
+        self.frames[frame].append(orbit)
+        self.solver.rules((0, [self.switches[frame], *image]) for image in orbit)
+
+    def _push(self) -> list[Orbit] | None:
         """Moves cubes on to later frames where they have no predecessor either; the cubes of an invariant, if two
         frames have become equal."""
         for frame in range(1, len(self.frames) - 1):
-            for cube in list(self.frames[frame]):
-                if cube in self.frames[frame] and self._before(cube, frame + 1)[0] is None:
-                    self.frames[frame].remove(cube)
-                    self.frames[frame + 1].append(cube)
-                    self.solver.rules([(0, [self.switches[frame + 1], *cube])])
+            for orbit in list(self.frames[frame]):
+                if self._before(tuple(sorted(orbit[0], key=abs)), frame + 1)[0] is None:
+                    self.frames[frame].remove(orbit)
+                    self._add(orbit, frame + 1)
             if not self.frames[frame]:
-                return [cube for later in self.frames[frame + 1 :] for cube in later]
+                return [orbit for later in self.frames[frame + 1 :] for orbit in later]
         return None
 
-    def _invariant(self, cubes: Sequence[Cube]) -> Invariant:
+    def _invariant(self, orbits: Sequence[Orbit]) -> Invariant:
         def named(literal: int) -> tuple[GroundAtom, int, bool]:
             return *self.step.variables[abs(literal)], literal > 0
 
-        return Invariant(tuple(tuple(map(named, cube)) for cube in cubes))
+        return Invariant(tuple(tuple(map(named, image)) for orbit in orbits for image in orbit))
+
+
+def _permutations(product: Product, step: Step) -> Iterator[dict[int, int]]:
+    """What permutations of objects that are alike do to the variables of a state; the first one does nothing."""
+    alike = product.alike[:_PERMUTED]
+    named = {part: literal for literal, part in step.variables.items()}
+    for images in permutations(alike):
+        moves = dict(zip(alike, images, strict=True))
+        yield {
+            literal: named[replace(atom, args=tuple(moves.get(value, value) for value in atom.args)), lag]
+            for literal, (atom, lag) in step.variables.items()
+        }

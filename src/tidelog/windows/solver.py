@@ -41,6 +41,7 @@ class Solver:
         self._control = _control()
         self._deadline = deadline
         self._alarm: Timer | None = None
+        self._released: list[int] = []
         self.questions = 0
 
     def __enter__(self) -> Solver:
@@ -67,6 +68,21 @@ class Solver:
         with self._control.backend() as backend:
             for head, body in rules:
                 backend.add_rule([head] if head else [], body)
+
+    def switch(self, body: Sequence[int]) -> int:
+        """A literal under which the body is excluded, until `release`."""
+        with self._control.backend() as backend:
+            for switch in self._released:
+                backend.add_rule([], [switch])
+            self._released.clear()
+            made: int = backend.add_atom()
+            backend.add_rule([made], [], choice=True)
+            backend.add_rule([], [made, *body])
+            return made
+
+    def release(self, switch: int) -> None:
+        """A switch that is not used any more; the solver may forget it."""
+        self._released.append(switch)
 
     def minimise(self, weights: Iterable[tuple[int, int]], priority: int) -> None:
         with self._control.backend() as backend:

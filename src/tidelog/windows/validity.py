@@ -32,7 +32,7 @@ _TIDYING = 10.0
 #: The part of the time that goes into proofs; the rest is for windows below one that was not decided.
 _PROVING = 0.8
 #: States of more bits than this, or more instances of rules, have taken minutes and more (see `make bench-window`).
-PRACTICAL_BITS = 120
+PRACTICAL_BITS = 150
 PRACTICAL_INSTANCES = 50_000
 
 
