@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench soak fuzz format clean
+.PHONY: test lint types unit demo bench bench-window soak fuzz format clean
 
 test: lint types unit
 
@@ -32,6 +32,9 @@ demo: $(VENV)/.run
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+
+bench-window: $(VENV)/.dev
+	$(BIN)/python benchmarks/window.py $(BENCH_FLAGS)
 
 soak: $(VENV)/.run
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)
