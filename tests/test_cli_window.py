@@ -111,3 +111,49 @@ def test_without_clingo_there_is_a_clear_error(
     assert "error[TL605]: windows over known objects need clingo" in capsys.readouterr().err
     with pytest.raises(tl.TidelogError, match=r"pip install 'tidelog\[stable\]'"):
         tl.window(tl.Program.load(BLACKLIST), "Black", "a")
+
+
+# A stream over known objects
+
+
+def stream(tmp_path: Path, text: str, *args: str, query: str = "Black") -> int:
+    facts = tmp_path / "stream.facts"
+    facts.write_text(text)
+    return run(["stream", BLACKLIST, "--query", query, "--input", str(facts), *args])
+
+
+@pytest.mark.usefixtures("kernels")
+def test_a_stream_over_known_objects_takes_the_window_that_is_proved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "Succ(l1,max)\nBrst(a,b,0)\nBrst(a,b,1)\nBrst(b,a,3)\nBrst(a,a,4)\nBrst(b,a,5)\n"
+    stats = tmp_path / "stats"
+    assert stream(tmp_path, text) == 0
+    expected = capsys.readouterr().out
+    assert expected == "Black(a)@[1,5]\nBlack(b)@5\n"
+    assert stream(tmp_path, text, "--objects", "a,b,l1,max", "--stats", str(stats)) == 0
+    assert capsys.readouterr().out == expected
+    rule = "line 3: Black(X, T+2) :- Attk(X, Y, T), Attk(X, Y, T+1), Attk(X, Y, T+2)."
+    assert json.loads(stats.read_text().splitlines()[0])["saved"] == {
+        "rules": [rule],
+        "retention": {"Attk": ["2", "0"]},
+        "radius": 2,
+        "window": 1,
+    }
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("Brst(a,b,0)\nBrst(a,c,1)\n", "a fact of Brst mentions c, which is not among the objects"),
+        ("Attk(a,b,0)\n", "a fact of Attk came in, which rules derive"),
+        ("Brst(a,b,0)\nSucc(a,b)@3\n", "a fact of Succ, which is rigid, came with a time"),
+    ],
+)
+def test_what_the_proof_does_not_speak_of_is_refused(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stream(tmp_path, text, "--objects", "a,b") == 2
+    assert f"error[TL606]: {message}" in capsys.readouterr().err
+    assert stream(tmp_path, text) == 0

@@ -11,7 +11,7 @@ import pytest
 import tidelog as tl
 from tidelog.cli.main import run
 from tidelog.language.syntax import Rule, Top
-from tidelog.windows.memory import memory
+from tidelog.windows.memory import memory, saved
 from tidelog.windows.redundant import kept_rules, reasons, redundant
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -191,19 +191,19 @@ def test_why_each_predicate_is_kept() -> None:
         "Warm(X) :- Boxminus[0,10min] Temp(X).\n"
         "Warm(X) :- B(X), Diamondminus[0,10min] Temp(X).\n"
     )
-    assert memory(program).sentences == (
+    assert memory(program) == (
         "Temp is kept for 600 because of rules 4 and 5; 300 would do without them",
         "rule 3 follows from rule 2 and is left out",
     )
-    assert memory(program, "Alarm").sentences == (
+    assert memory(program, "Alarm") == (
         "Temp is kept for 300 because of rule 1",
         "rule 3 follows from rule 2 and is left out",
     )
-    assert memory(program, "Alarm").saved() == {
+    assert saved(program, program, "Alarm") == {
         "rules": ["line 3: Alarm(X) :- Hot(X), Boxminus[0,17min] Temp(X)."],
         "retention": {"Temp": ["1020", "300"]},
     }
-    assert memory(program, "Hot").saved() is None
+    assert saved(program, program, "Hot") is None
 
 
 def test_check_and_the_figures_of_a_stream_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,5 +39,5 @@ def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_js
     program = Program.load(rules)
     report = analyse(program, query, timeline=timeline)
     if not report.problems:
-        report = replace(report, memory=memory(program, query, timeline).sentences)
+        report = replace(report, memory=memory(program, query, timeline))
     click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidelog.language.program import Program
     from tidelog.streaming.answers import Answers, Step
     from tidelog.streaming.reasoner import Reasoner
+    from tidelog.windows.assumed import Assumed
 
 
 def _duration(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
@@ -102,6 +103,11 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
     callback=_delays,
     help="Facts may come so late and in any order, like 5s; of one predicate: Temp=5s. May be repeated.",
 )
+@click.option(
+    "--objects",
+    metavar="A,B,...",
+    help="All objects that facts mention (.tdl): remember no more than the least window that is proved for them.",
+)
 @click.option("--late", metavar="FILE", help="Write the facts that came too late to FILE.")
 @click.option("--until", metavar="T", callback=_until, help="Time stops at T. Default: at the last time in the input.")
 @click.option("--state", metavar="FILE", help="Go on from FILE if it exists, and save the state to it at the end.")
@@ -123,6 +129,7 @@ def stream(
     memory: str | None,
     background: tuple[str, ...],
     delay: dict[str | None, Fraction],
+    objects: str | None,
     late: str | None,
     until: Fraction | None,
     state: str | None,
@@ -159,10 +166,17 @@ def stream(
         raise click.UsageError(f"--state {state}: there is no such folder")
     program = Program.load(rules)
     options = Options(query, timeline, memory, at, delay)
+    assumed = None
+    if objects is not None:
+        from tidelog.windows.assumed import assuming
+
+        assumed = assuming(program, query, objects)
+        program = assumed.program
     with ExitStack() as files:
         session = Session(
             program, options, step, until, "jsonl" if as_json else form, None if times is None else times == "iso"
         )
+        session.assumed = assumed
         session.begin(background, state, changed)
         mode = "ab" if session.resumed else "wb"
         session.late = files.enter_context(open(late, mode)) if late else None
@@ -247,6 +261,8 @@ class Session:
     until: Fraction | None
     form: str
     iso: bool | None
+    #: What is known of the objects of the stream.
+    assumed: Assumed | None = None
     late: IO[bytes] | None = None
     stats: IO[bytes] | None = None
     live: bool = False
@@ -358,7 +374,13 @@ class Session:
         self.resumed = True
 
     def _timed(self, data: Dataset) -> Dataset:
-        return data.timed(self.program.temporal.temporal) if self.program.temporal else data
+        if self.program.temporal:
+            data = data.timed(self.program.temporal.temporal)
+        if self.assumed:
+            from tidelog.windows.assumed import refuse_others
+
+            refuse_others(self.assumed, data)
+        return data
 
     def _note(self, step: Step) -> None:
         """Write what a step gave."""
@@ -401,11 +423,16 @@ class Session:
             "seconds": round(step.seconds, 9),
         }
         if not self.counted:
-            from tidelog.windows.memory import memory
+            from tidelog.windows.memory import saved
 
             self.counted = True
-            if saved := memory(self.program, self.options.query, self.options.timeline).saved():
-                figures["saved"] = saved
+            o, original = self.options, self.assumed.original if self.assumed else self.program
+            less = saved(original, self.program, o.query, o.timeline)
+            if self.assumed:
+                windows = {"radius": self.assumed.query.radius, "window": self.assumed.window}
+                less = {**(less or {"rules": [], "retention": {}}), **windows}
+            if less:
+                figures["saved"] = less
         return json.dumps(figures).encode() + b"\n"
 
 

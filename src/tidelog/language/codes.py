@@ -60,6 +60,7 @@ CODES: dict[str, str] = {
     "TL603": "a window that is none",
     "TL604": "two queries that cannot be compared",
     "TL605": "clingo is not installed",
+    "TL606": "a fact outside of what a window was proved for",
 }
 
 

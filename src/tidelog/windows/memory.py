@@ -4,7 +4,7 @@ rules are left out since they follow from others."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,57 +16,48 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Rule
 from tidelog.timeline.interval import Time, format_time
 from tidelog.windows.query import forward_query
-from tidelog.windows.redundant import reasons
+from tidelog.windows.redundant import kept_rules, reasons
 from tidelog.windows.uniform import uniform_window
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A rule that follows from others; rules are numbers, from 1 in the order of the program, and texts."""
-
-    rule: int
-    text: str
-    others: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Memory:
-    """`sentences` for people; `left_out`, and for each predicate how far it is looked back at by all rules (`before`)
-    and without those that are left out (`after`), for machines."""
-
-    sentences: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
-    before: dict[str, Time]
-    after: dict[str, Time]
-
-    def saved(self) -> dict[str, Any] | None:
-        """What leaving rules out saves: the rules, and the predicates that are kept for less; None for nothing."""
-        if not self.left_out:
-            return None
-        less = {name: [self.before[name], self.after.get(name, Fraction(0))] for name in self.before}
-        return {
-            "rules": [found.text for found in self.left_out],
-            "retention": {name: list(map(format_time, pair)) for name, pair in less.items() if pair[0] != pair[1]},
-        }
-
-
-def memory(program: Program, query: str | None = None, timeline: str | None = None) -> Memory:
-    """What is remembered for a program, or for the part of it that a query needs."""
+def memory(program: Program, query: str | None = None, timeline: str | None = None) -> tuple[str, ...]:
+    """What is remembered for a program, or for the part of it that a query needs, in sentences."""
     line = timeline or program.timeline
     numbers = _numbers(program.rules)
     if query is not None:
         wanted = set(needed(program.rules, query))
         numbers = [number for number, rule in zip(numbers, program.rules, strict=True) if rule in wanted]
-        program = replace(program, rules=tuple(rule for rule in program.rules if rule in wanted))
+        program = _for_query(program, query)
     found = reasons(program, line)
     kept = [pair for place, pair in enumerate(zip(numbers, program.rules, strict=True)) if place not in found]
-    before, after = _farthest(program.rules, line), _farthest((rule for _, rule in kept), line)
-    left_out = tuple(
-        LeftOut(numbers[place], _text(program.rules[place]), tuple(dict.fromkeys(numbers[other] for other in others)))
+    followed = (
+        f"{_listed([numbers[place]])} follows from {_listed(sorted({numbers[other] for other in others}))}"
+        " and is left out"
         for place, others in found.items()
     )
-    sentences = [*_retained(kept, after, line), *map(_followed, left_out), *_windows(program, query)]
-    return Memory(tuple(sentences), left_out, before, after)
+    return *_retained(kept, line), *followed, *_windows(program, query)
+
+
+def saved(program: Program, used: Program, query: str, timeline: str | None = None) -> dict[str, Any] | None:
+    """What is saved for a query by reasoning with `used` instead of all rules of a program, and leaving out what
+    follows from others: the rules, and the predicates that are kept for less; None for nothing."""
+    line = timeline or program.timeline
+    every = _for_query(program, query).rules
+    kept = [rule for rule in kept_rules(used, line) if rule in set(every)]
+    less = [rule for rule in every if rule not in set(kept)]
+    if not less:
+        return None
+    before, after = _farthest(every, line), _farthest(kept, line)
+    pairs = {name: [back, after.get(name, Fraction(0))] for name, back in before.items()}
+    return {
+        "rules": list(map(_text, less)),
+        "retention": {name: list(map(format_time, pair)) for name, pair in pairs.items() if pair[0] != pair[1]},
+    }
+
+
+def _for_query(program: Program, query: str) -> Program:
+    wanted = set(needed(program.rules, query))
+    return replace(program, rules=tuple(rule for rule in program.rules if rule in wanted))
 
 
 def _numbers(rules: Iterable[Rule]) -> list[int]:
@@ -85,9 +76,9 @@ def _farthest(rules: Iterable[Rule], timeline: str) -> dict[str, Time]:
     return back
 
 
-def _retained(rules: Sequence[tuple[int, Rule]], back: dict[str, Time], timeline: str) -> Iterator[str]:
+def _retained(rules: Sequence[tuple[int, Rule]], timeline: str) -> Iterator[str]:
     """Why each predicate is kept, and how much less would do without the rules that are to blame."""
-    for predicate, most in sorted(back.items()):
+    for predicate, most in sorted(_farthest((rule for _, rule in rules), timeline).items()):
         if most <= 0:
             continue
         forcing = {n for n, rule in rules if any(p == predicate and -lo == most for p, lo, _ in reads(rule, timeline))}
@@ -96,10 +87,6 @@ def _retained(rules: Sequence[tuple[int, Rule]], back: dict[str, Time], timeline
         if less > 0:
             sentence += f"; {format_time(less)} would do without {'it' if len(forcing) == 1 else 'them'}"
         yield sentence
-
-
-def _followed(item: LeftOut) -> str:
-    return f"{_listed([item.rule])} follows from {_listed(item.others)} and is left out"
 
 
 def _windows(program: Program, query: str | None) -> Iterator[str]:
