@@ -1,6 +1,6 @@
 """How the time for exact windows grows: with objects, with radius, with rules; and where it stops being practical.
 
-    python benchmarks/window.py            a few minutes
+    python benchmarks/window.py            a few minutes of CPU time
     python benchmarks/window.py --quick    the small sizes only
 
 Every row is one search: the size of a state in bits, what was decided, and CPU seconds. A row that takes longer than
@@ -45,15 +45,17 @@ def radius(sizes: Iterable[int]) -> Iterable[Case]:
         yield Case(size, longer, "Black", ["a", "max"])
 
 
-def chains(sizes: Iterable[int]) -> Iterable[Case]:
-    """So many kinds of alarm, each raised in two ways, of which one looks back farther and is not needed."""
+def kinds(sizes: Iterable[int]) -> Iterable[Case]:
+    """So many kinds of attack on one machine, of which three in a row are never needed."""
     for size in sizes:
-        rules = [
-            f"Up{i}(X, T) :- Sig{i}(X, T). Up{i}(X, T+1) :- Up{i}(X, T), Beat(X, T+1). "
-            f"Alarm(X, T) :- Up{i}(X, T), Sig{(i + 1) % size}(X, T-1), Beat(X, T). "
-            f"Alarm(X, T) :- Up{i}(X, T), Sig{(i + 1) % size}(X, T-1), Beat(X, T), Sig{i}(X, T-3)."
-            for i in range(size)
-        ]
+        rules = ["Alarm(X, T+1) :- Alarm(X, T)."]
+        for i in range(size):
+            rules += [
+                f"Attk{i}(X, T) :- Sig{i}(X, T-1), Sig{(i + 1) % size}(X, T).",
+                f"Grey(X, T) :- Attk{i}(X, T).",
+                f"Alarm(X, T) :- Grey(X, T), Sig{i}(X, T).",
+                f"Alarm(X, T) :- Attk{i}(X, T), Attk{i}(X, T-1), Attk{i}(X, T-2).",
+            ]
         yield Case(size, "\n".join(rules), "Alarm", ["a"])
 
 
@@ -61,14 +63,18 @@ def remembered(sizes: Iterable[int]) -> Iterable[Case]:
     """A loss after so many steps: a token that has to be handed on through places."""
     for size in sizes:
         rules = [f"P{i + 1}(X, T+1) :- P{i}(X, T), Go(X, T+1)." for i in range(size)]
-        rules += ["P0(X, T) :- In(X, T).", f"Out(X, T) :- P{size}(X, T), In(X, T).", f"Out(X, T) :- P{size}(X, T-2), Go(X, T)."]
+        rules += [
+            "P0(X, T) :- In(X, T).",
+            f"Out(X, T) :- P{size}(X, T), In(X, T).",
+            f"Out(X, T) :- P{size}(X, T-2), Go(X, T).",
+        ]
         yield Case(size, "\n".join(rules), "Out", ["a", "b"])
 
 
 SERIES = {
-    "objects": (intrusion, [2, 3, 4, 5, 6, 7, 8], 4),
+    "objects": (intrusion, [2, 3, 4, 5, 6, 7, 8, 9], 4),
     "radius": (radius, [1, 2, 4, 8, 16, 32], 4),
-    "rules": (chains, [1, 2, 4, 8, 16, 32], 4),
+    "rules": (kinds, [1, 2, 4, 8, 16, 32], 4),
     "steps": (remembered, [1, 2, 4, 8, 16, 32], 8),
 }
 

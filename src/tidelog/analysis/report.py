@@ -42,8 +42,8 @@ class Report:
     look_ahead: LookAhead
     constraints: tuple[str, ...]
     problems: tuple[Diagnostic, ...]
-    #: What a reasoner remembers and leaves out, in sentences.
-    memory: tuple[str, ...] = ()
+    #: What a reasoner remembers and leaves out, in sentences; None where nobody has asked for it.
+    memory: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `tidelog check --json` prints; times are text, since they may be fractions."""
@@ -60,7 +60,7 @@ class Report:
             "look_ahead": format_time(self.look_ahead.distance),
             "look_ahead_rule": _shown(self.look_ahead.rule) if self.look_ahead.rule else None,
             "constraints": list(self.constraints),
-            "memory": list(self.memory),
+            **({} if self.memory is None else {"memory": list(self.memory)}),
             "problems": [
                 {"code": found.code, "message": found.message, "place": str(found.place) if found.place else None}
                 for found in self.problems
@@ -79,7 +79,7 @@ class Report:
             ("retention", _columns({name: format_time(back) for name, back in self.retention.items()})),
             ("look-ahead", self._look_ahead_lines()),
             ("constraints", list(self.constraints)),
-            ("memory", list(self.memory)),
+            ("memory", list(self.memory or ())),
             ("problems", [line for found in self.problems for line in found.render().splitlines()]),
         ]
         margin = max(len(name) for name, _ in rows) + 2

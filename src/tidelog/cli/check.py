@@ -27,7 +27,7 @@ def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_js
     """
     from tidelog.analysis.report import check as analyse
     from tidelog.language.program import Program
-    from tidelog.windows.memory import memory
+    from tidelog.windows.memory import memory, retained
 
     if plan and as_json:
         raise click.UsageError("--plan is text; leave --json out")
@@ -39,5 +39,6 @@ def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_js
     program = Program.load(rules)
     report = analyse(program, query, timeline=timeline)
     if not report.problems:
-        report = replace(report, memory=memory(program, query, timeline))
+        kept = retained(program, query, timeline)
+        report = replace(report, memory=memory(program, query, timeline), retention=kept)
     click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report))

@@ -168,9 +168,11 @@ def stream(
     options = Options(query, timeline, memory, at, delay)
     assumed = None
     if objects is not None:
-        from tidelog.windows.assumed import assuming
+        from tidelog.cli.window import progress_bar
+        from tidelog.windows.assumed import PROOF, assuming
 
-        assumed = assuming(program, query, objects)
+        with progress_bar(PROOF) as progress:
+            assumed = assuming(program, query, objects, progress)
         program = assumed.program
     with ExitStack() as files:
         session = Session(

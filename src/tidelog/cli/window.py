@@ -56,7 +56,7 @@ def window(
     from tidelog.windows.validity import window as analyse
 
     program = Program.load(rules)
-    with _progress(timeout) as progress, killable():
+    with progress_bar(timeout) as progress, killable():
         report = analyse(program, query, objects, check=asked, timeout=timeout, progress=progress)
     shown = report.check.witness if report.check else report.witness
     if file is not None and shown is not None:
@@ -119,7 +119,7 @@ def _named(rules: Sequence[PastRule]) -> str:
 
 
 @contextmanager
-def _progress(timeout: float | None) -> Iterator[Report]:
+def progress_bar(timeout: float | None) -> Iterator[Report]:
     """Shows how far the search is on a terminal, and says before it begins where it may not end."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn

@@ -6,38 +6,16 @@ can be reached at all.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Any
 
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
 from tidelog.windows.query import PastRule
+from tidelog.windows.terms import compare
 
 #: The arguments of the facts that hold, by predicate, in the order in which they came: the same in every run.
 Facts = dict[str, dict[tuple[Value, ...], None]]
 Binding = dict[Variable, Value]
 Compare = Callable[[str, Value, Value], bool]
-
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "=": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
-def order(value: Value) -> tuple[int, Fraction, bytes]:
-    """The order of constants: numbers by value, then names by the bytes of their text."""
-    if isinstance(value, Fraction):
-        return 0, value, b""
-    return 1, Fraction(0), value.encode()
-
-
-def compare(op: str, left: Value, right: Value) -> bool:
-    return _OPERATORS[op](order(left), order(right))
 
 
 def instance(args: Iterable[Term], binding: Binding) -> tuple[Value, ...]:

@@ -27,7 +27,6 @@ from tidelog.language.syntax import (
     BinaryOp,
     BodyLiteral,
     Comparison,
-    Constant,
     Fact,
     Formula,
     Literal,
@@ -39,10 +38,10 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.timeline.interval import INF, Interval, Time
+from tidelog.windows.terms import frozen_term, implied
 
 #: The most cases that a body is split into.
 CASES = 256
-_FROZEN = "\0"
 _PAST = (UnaryOp.DIAMOND_MINUS, UnaryOp.BOX_MINUS)
 _BOXES = (UnaryOp.BOX_MINUS, UnaryOp.BOX_PLUS)
 _NOW = Interval.point(Fraction(0))
@@ -173,8 +172,7 @@ def _head(formula: Formula, timeline: str) -> tuple[Atom, Interval] | None:
 
 
 def _fact(atom: Atom, when: Interval) -> Fact:
-    values = tuple(t.value if isinstance(t, Constant) else f"{_FROZEN}{t.name}" for t in atom.args)
-    return Fact(atom.predicate, values, when)
+    return Fact(atom.predicate, tuple(map(frozen_term, atom.args)), when)
 
 
 def without_names(rule: Rule, named: frozenset[str]) -> Iterator[Rule]:
@@ -200,7 +198,7 @@ def without_names(rule: Rule, named: frozenset[str]) -> Iterator[Rule]:
 def taken_for_atoms(part: BodyLiteral) -> list[Atom]:
     """The atom that a literal is taken for, and others that hold wherever it does; names no user can write."""
     if isinstance(part, Comparison):
-        return [Atom(f"$ {op}", args) for op, args in _implied(part)]
+        return [Atom(f"$ {op}", args) for op, args in implied(part)]
     args: list[Term] = []
 
     def shape(formula: Formula) -> Formula:
@@ -217,17 +215,6 @@ def taken_for_atoms(part: BodyLiteral) -> list[Atom]:
 
     text = format_formula(shape(part.formula))
     return [Atom(f"$ {'not ' if part.negated else ''}{text}", tuple(args))]
-
-
-_WEAKER = {"<": ("<=", "!="), ">": (">=", "!="), "=": ("<=", ">="), "<=": (), ">=": (), "!=": ()}
-_FLIPPED = {"<": ">", "<=": ">=", "=": "=", "!=": "!=", ">": "<", ">=": "<="}
-
-
-def _implied(comparison: Comparison) -> Iterator[tuple[str, tuple[Term, Term]]]:
-    """The comparison first, then what follows from it."""
-    for op in (comparison.op, *_WEAKER[comparison.op]):
-        yield op, (comparison.left, comparison.right)
-        yield _FLIPPED[op], (comparison.right, comparison.left)
 
 
 def ends(rule: Rule) -> Iterator[Time]:

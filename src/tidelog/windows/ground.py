@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from tidelog.language.syntax import Value, Variable
-from tidelog.windows.evaluate import Facts, add, instance, matches, order
+from tidelog.windows.evaluate import Facts, add, instance, matches
 from tidelog.windows.query import PastRule, Query
 from tidelog.windows.solver import in_time
+from tidelog.windows.terms import order
 
 LEFT, RIGHT, BOTH = "left", "right", "both"
 

@@ -38,6 +38,13 @@ def memory(program: Program, query: str | None = None, timeline: str | None = No
     return *_retained(kept, line), *followed, *_windows(program, query)
 
 
+def retained(program: Program, query: str | None = None, timeline: str | None = None) -> dict[str, Time]:
+    """For each predicate that some rule reads which is not left out, how far back it is read at most."""
+    line = timeline or program.timeline
+    part = program if query is None else _for_query(program, query)
+    return dict(sorted(_farthest(kept_rules(part, line), line).items()))
+
+
 def saved(program: Program, used: Program, query: str, timeline: str | None = None) -> dict[str, Any] | None:
     """What is saved for a query by reasoning with `used` instead of all rules of a program, and leaving out what
     follows from others: the rules, and the predicates that are kept for less; None for nothing."""

@@ -33,16 +33,8 @@ Orbit = tuple[frozenset[int], ...]
 _PERMUTED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a search is: no answer is lost within `steps` time points; `cubes` partial states were excluded."""
-
-    steps: int
-    cubes: int
-    questions: int
-
-
-Report = Callable[[Progress], None]
+#: Is told within how many time points no answer is lost, and how many partial states are excluded.
+Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +133,7 @@ class _Search:
                 return self._invariant(proved)
             if self.report:
                 cubes = sum(len(orbit) for frame in self.frames for orbit in frame)
-                self.report(Progress(last + 1, cubes, self.solver.questions))
+                self.report(last + 1, cubes)
 
     def _open_frame(self) -> None:
         self.frames.append([])

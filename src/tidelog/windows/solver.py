@@ -42,7 +42,6 @@ class Solver:
         self._deadline = deadline
         self._alarm: Timer | None = None
         self._released: list[int] = []
-        self.questions = 0
 
     def __enter__(self) -> Solver:
         if self._deadline is not None:
@@ -91,7 +90,6 @@ class Solver:
     def solve(self, assumptions: Sequence[int], watch: Sequence[int] = ()) -> tuple[list[int] | None, list[int]]:
         """The literals of `watch` as they hold in a model (where something is minimised the best one, or the best that
         was found in time), or None with the assumptions that exclude any model."""
-        self.questions += 1
         if self._deadline is not None and monotonic() >= self._deadline:
             raise OutOfTime
         found: list[int] | None = None

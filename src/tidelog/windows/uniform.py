@@ -12,13 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
-from tidelog.windows.evaluate import Facts, add, compare, run
+from tidelog.language.syntax import Term, Value
+from tidelog.windows.evaluate import Facts, add, run
 from tidelog.windows.query import PastRule, Query
-
-_FLIPPED = {"<": ">", "<=": ">=", "=": "=", "!=": "!=", ">": "<", ">=": "<="}
-#: What a comparison implies besides itself.
-_WEAKER = {"<": ("<=", "!="), ">": (">=", "!="), "=": ("<=", ">="), "<=": (), ">=": (), "!=": ()}
+from tidelog.windows.terms import compare, frozen_term, implied, is_frozen
 
 
 def uniform_window(query: Query) -> int:
@@ -42,14 +39,14 @@ def follows(rule: PastRule, rules: Sequence[PastRule], facts: Iterable[tuple[str
     for atom in rule.body:
         facts_then = rigid if atom.lag is None else stream.setdefault(longest - atom.lag, {})
         add(facts_then, atom.predicate, _frozen(atom.args))
-    known = _assumed(rule.comparisons)
+    known = {(op, *_frozen(terms)) for comparison in rule.comparisons for op, terms in implied(comparison)}
 
     def as_known(op: str, left: Value, right: Value) -> bool:
         if (op, left, right) in known:
             return True
         if left == right:
             return op in ("=", "<=", ">=")
-        return not (_is_frozen(left) or _is_frozen(right)) and compare(op, left, right)
+        return not (is_frozen(left) or is_frozen(right)) and compare(op, left, right)
 
     held = run(rules, rigid, stream, longest, as_known)
     derived = held[longest] if rule.temporal else rigid
@@ -57,22 +54,4 @@ def follows(rule: PastRule, rules: Sequence[PastRule], facts: Iterable[tuple[str
 
 
 def _frozen(args: Iterable[Term]) -> tuple[Value, ...]:
-    return tuple(term.value if isinstance(term, Constant) else _object(term) for term in args)
-
-
-def _object(variable: Variable) -> str:
-    """The object that a variable is frozen to; no constant can be written that begins so."""
-    return f"\0{variable.name}"
-
-
-def _is_frozen(value: Value) -> bool:
-    return isinstance(value, str) and value.startswith("\0")
-
-
-def _assumed(comparisons: Iterable[Comparison]) -> set[tuple[str, Value, Value]]:
-    found: set[tuple[str, Value, Value]] = set()
-    for comparison in comparisons:
-        left, right = _frozen((comparison.left, comparison.right))
-        for op in (comparison.op, *_WEAKER[comparison.op]):
-            found |= {(op, left, right), (_FLIPPED[op], right, left)}
-    return found
+    return tuple(map(frozen_term, args))

@@ -194,7 +194,7 @@ def _least(
     proving = None if deadline is None else begun + _PROVING * (deadline - begun)
     while lower := [w for w in windows if w < best]:
         try:
-            witness = _lost(query, query.cut(lower[-1]), objects, proving, _reported(progress, lower[-1]))
+            witness = _lost(query, query.cut(lower[-1]), objects, proving, progress, lower[-1])
         except OutOfTime:
             return _bounds(query, best, lower, objects, deadline, progress)
         if witness is not None:
@@ -222,7 +222,7 @@ def _bounds(
             for window, above in reversed(list(zip(lower, [*lower[1:], best], strict=True))):
                 if above <= low:
                     break
-                witness = _lost(query, query.cut(window), few, deadline, _reported(progress, window))
+                witness = _lost(query, query.cut(window), few, deadline, progress, window)
                 if witness is not None:
                     _replay((query, query.radius), (query, window), witness)
                     low, found = above, witness
@@ -238,18 +238,19 @@ def _lost(
     right: Query,
     objects: Sequence[Value],
     deadline: float | None,
-    report: Callable[[int, int, int, int], None] | None = None,
+    progress: Report | None = None,
+    window: int = 0,
 ) -> Witness | None:
     """A shortest input on which the right query lacks an answer of the left; None if it was proved that there is none.
 
-    The proof is checked by a solver of its own."""
-    size = instances(left, objects) + instances(right, objects)
-    if report:
-        report(size, 0, 0, 0)
+    The proof is checked by a solver of its own, a witness by the streaming algorithm."""
+    tell = progress or (lambda _: None)
+    so_far = Progress(window, instances(left, objects) + instances(right, objects))
+    tell(so_far)
     product = pair(left, right, objects, deadline)
-    if report:
-        report(size, product.bits, 0, 0)
-    found = search.search(product, deadline, report and (lambda p: report(size, product.bits, p.steps, p.cubes)))
+    so_far = replace(so_far, bits=product.bits)
+    tell(so_far)
+    found = search.search(product, deadline, lambda steps, cubes: tell(replace(so_far, steps=steps, cubes=cubes)))
     if isinstance(found, Invariant):
         if not search.holds(product, found):
             raise AssertionError("the search ended with an invariant that is none")
@@ -257,12 +258,6 @@ def _lost(
     witness = shortest(product, found, monotonic() + _TIDYING)
     _replay((left, left.radius), (right, right.radius), witness)
     return witness
-
-
-def _reported(progress: Report | None, window: int) -> Callable[[int, int, int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda size, bits, steps, cubes: progress(Progress(window, size, bits, steps, cubes))
 
 
 def _replay(whole: tuple[Query, int], part: tuple[Query, int], witness: Witness) -> None:
@@ -283,7 +278,7 @@ def _checked(query: Query, report: WindowReport, check: int, deadline: float | N
     if report.witness is not None and check == low - 1:
         return Check(check, False, report.witness)
     try:
-        witness = _lost(query, query.cut(check), report.objects, deadline, _reported(progress, check))
+        witness = _lost(query, query.cut(check), report.objects, deadline, progress, check)
     except OutOfTime:
         # Facts that are lost with a larger window are lost with this one.
         return Check(check, False, report.witness) if check < low else Check(check, None)
