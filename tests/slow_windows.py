@@ -116,9 +116,9 @@ def loss(program: TemporalProgram, query: str, objects: list[Value], window: int
     return None
 
 
-def random_query(random: Random) -> tuple[str, list[str]]:
+def random_query(random: Random, most: int = 2) -> tuple[str, list[str]]:
     """The text of a small query for G, and its objects."""
-    objects = ["a", "b"][: random.choice([1, 1, 2])]
+    objects = ["a", "b", "c"][: random.choice([1, 1, most])]
     # Predicates with their arity without time, and whether they are temporal; A, B and R are input.
     predicates = {"A": (0, True), "B": (1, True), "R": (1, False), "S": (1, False), "P": (0, True), "Q": (1, True)}
     usable = random.sample(["A", "B", "R"], random.choice([1, 2, 2, 3] if len(objects) == 1 else [1, 2]))

@@ -76,7 +76,8 @@ def pair(left: Query, right: Query, objects: Sequence[Value], deadline: float | 
         for rule in query.rules:
             rules |= dict.fromkeys(in_time(_instances(rule, found, side, shared), deadline))
         for name in query.inputs:
-            atoms = [GroundAtom(name, args) for args in product(objects, repeat=query.arities[name])]
+            tuples = in_time(product(objects, repeat=query.arities[name]), deadline)
+            atoms = [GroundAtom(name, args) for args in tuples]
             inputs |= dict.fromkeys(atoms)
             if name not in shared:  # the rule files have different facts of it
                 rules |= {GroundRule(GroundAtom(name, atom.args, side), ((atom, 0),)): None for atom in atoms}
@@ -99,12 +100,11 @@ def pair(left: Query, right: Query, objects: Sequence[Value], deadline: float | 
 
 
 def instances(query: Query, objects: Sequence[Value]) -> int:
-    """How many instances of rules there are at most."""
+    """How many instances of rules, and how many input facts, there are at most."""
     count = len({*objects, *query.constants})
-    return sum(
-        count ** len({term for atom in rule.body for term in atom.args if isinstance(term, Variable)})
-        for rule in query.rules
-    )
+    variables = [{t for atom in rule.body for t in atom.args if isinstance(t, Variable)} for rule in query.rules]
+    found: int = sum(count ** len(some) for some in variables)
+    return found + sum(int(count ** query.arities[name]) for name in query.inputs)
 
 
 def _shared(left: Query, right: Query) -> frozenset[str]:
@@ -126,7 +126,8 @@ def _possible(query: Query, objects: Sequence[Value], deadline: float | None) ->
     for predicate, values in sorted(query.facts, key=lambda fact: (fact[0], [order(v) for v in fact[1]])):
         add(found, predicate, values)
     for name in query.inputs:
-        found.setdefault(name, {}).update(dict.fromkeys(product(objects, repeat=query.arities[name])))
+        tuples = in_time(product(objects, repeat=query.arities[name]), deadline)
+        found.setdefault(name, {}).update(dict.fromkeys(tuples))
     grown = True
     while grown:
         grown = False

@@ -27,8 +27,8 @@ from tidelog.windows.solver import OutOfTime
 from tidelog.windows.uniform import follows, uniform_window
 from tidelog.windows.witness import Witness, shortest
 
-#: Seconds that a witness may take to become small, once it is known that there is one.
-_TIDYING = 10.0
+#: Seconds for what is left to do once the search itself has ended in time.
+_GRACE = 10.0
 #: The part of the time that goes into proofs; the rest is for windows below one that was not decided.
 _PROVING = 0.8
 #: States of more bits than this, or more instances of rules, have taken minutes and more (see `make bench-window`).
@@ -251,11 +251,12 @@ def _lost(
     so_far = replace(so_far, bits=product.bits)
     tell(so_far)
     found = search.search(product, deadline, lambda steps, cubes: tell(replace(so_far, steps=steps, cubes=cubes)))
+    grace = None if deadline is None else monotonic() + _GRACE
     if isinstance(found, Invariant):
-        if not search.holds(product, found):
+        if not search.holds(product, found, grace):
             raise AssertionError("the search ended with an invariant that is none")
         return None
-    witness = shortest(product, found, monotonic() + _TIDYING)
+    witness = shortest(product, found, grace)
     _replay((left, left.radius), (right, right.radius), witness)
     return witness
 

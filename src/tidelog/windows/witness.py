@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import monotonic
 
 from tidelog.language.facts import format_value
 from tidelog.language.syntax import Value
 from tidelog.windows.evaluate import Facts, add
 from tidelog.windows.ground import GroundAtom, Product
-from tidelog.windows.solver import Solver
+from tidelog.windows.solver import OutOfTime, Solver
+
+#: Seconds that a witness may take to become small, once it is known that there is one.
+_TIDYING = 10.0
 
 #: A fact: its predicate, its arguments, and its time, None for a rigid one.
 TimedFact = tuple[str, tuple[Value, ...], int | None]
@@ -52,22 +56,29 @@ def format_timed(fact: TimedFact) -> str:
 
 
 def shortest(product: Product, length: int, deadline: float | None = None) -> Witness:
-    """The witness of a product that loses an answer after `length` time points and not before."""
+    """The witness of a product that loses an answer after `length` time points and not before. Raises `OutOfTime`."""
+    try:
+        return _witness(product, length, monotonic() + _TIDYING, tidy=True)
+    except OutOfTime:
+        return _witness(product, length, deadline, tidy=False)
+
+
+def _witness(product: Product, length: int, deadline: float | None, tidy: bool) -> Witness:
     with Solver(deadline) as solver:
         unrolled = _Unrolled(product, length, solver)
         cost = list(unrolled.inputs.values())
-        solver.minimise(((literal, 1) for literal in cost), 2)
-        solver.minimise(((literal, position) for position, literal in enumerate(cost) if position), 1)
+        if tidy:
+            solver.minimise(((literal, 1) for literal in cost), 2)
+            solver.minimise(((literal, position) for position, literal in enumerate(cost) if position), 1)
         model, _ = solver.solve([], [*cost, *unrolled.lost.values()])
     assert model is not None, "the search found a stream of this length"
     true = set(model)
     held = [part for part, literal in unrolled.inputs.items() if literal in true]
     answer = next(atom for atom, literal in unrolled.lost.items() if literal in true)
-    rigid = answer in product.rigid
     return Witness(
         tuple((atom.predicate, atom.args, None) for atom, time in held if time is None),
         tuple((atom.predicate, atom.args, time) for atom, time in held if time is not None),
-        (answer.predicate, answer.args, None if rigid else length - 1),
+        (answer.predicate, answer.args, None if answer in product.rigid else length - 1),
     )
 
 
