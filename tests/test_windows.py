@@ -216,6 +216,18 @@ def queries(first: Expression, second: Expression) -> tuple[tl.Program, tl.Progr
     return one, two
 
 
+def test_plain_datalog_is_compared_over_the_objects() -> None:
+    path = parse("P(X, Y) :- E(X, Y). P(X, Z) :- P(X, Y), E(Y, Z).")
+    pair_of_steps = parse("P(X, Y) :- E(X, Y). P(X, Z) :- E(X, Y), E(Y, Z).")
+    assert tl.contained((pair_of_steps, "P"), (path, "P"), "a,b,c").holds
+    assert tl.contained((path, "P"), (pair_of_steps, "P"), "a,b").holds, "among two objects two steps reach all"
+    found = tl.contained((path, "P"), (pair_of_steps, "P"), "a,b,c")
+    assert found.witness is not None
+    assert found.witness.stream == ()
+    assert len(found.witness.background) == 3
+    assert found.witness.lost[2] is None
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     one, two = parse("P(X,T) :- A(X,T)."), parse("P(T) :- A(X,T). Q(X,T) :- B(X,T). A(X,T) :- B(X,T).")
     with pytest.raises(tl.TidelogError, match=r"TL604.*different arguments") as raised:

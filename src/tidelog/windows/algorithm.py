@@ -35,6 +35,6 @@ def streamed(
         now = {name: dict(found) for name, found in stream.get(t, {}).items()}
         close(query.rules, now, {t - then: held for then, held in memory.items()}, rigid)
         memory[t] = now
-        given[t] = frozenset(now.get(query.output, ()))
+        given[t] = frozenset((now if query.output in query.temporal else rigid).get(query.output, ()))
         memory.pop(t - window, None)
     return given

@@ -17,7 +17,6 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Value
-from tidelog.reasoning import Undecided
 from tidelog.windows import search
 from tidelog.windows.algorithm import streamed
 from tidelog.windows.ground import instances, pair
@@ -178,6 +177,8 @@ def contained(
     try:
         found = _lost(left, right, _objects(objects), None if timeout is None else monotonic() + timeout)
     except OutOfTime:
+        from tidelog.reasoning import Undecided
+
         raise Undecided(
             Diagnostic("TL304", f"containment was not decided within {timeout} s", help="give it more time")
         ) from None
@@ -194,11 +195,10 @@ def _least(
     proving = None if deadline is None else begun + _PROVING * (deadline - begun)
     while lower := [w for w in windows if w < best]:
         try:
-            witness = _lost(query, query.cut(lower[-1]), objects, proving, progress, lower[-1])
+            witness = _lossy(query, lower[-1], objects, proving, progress)
         except OutOfTime:
             return _bounds(query, best, lower, objects, deadline, progress)
         if witness is not None:
-            _replay((query, query.radius), (query, lower[-1]), witness)
             return best, witness
         best = lower[-1]
     return best, None
@@ -222,15 +222,24 @@ def _bounds(
             for window, above in reversed(list(zip(lower, [*lower[1:], best], strict=True))):
                 if above <= low:
                     break
-                witness = _lost(query, query.cut(window), few, deadline, progress, window)
+                witness = _lossy(query, window, few, deadline, progress)
                 if witness is not None:
-                    _replay((query, query.radius), (query, window), witness)
                     low, found = above, witness
             if low == best:
                 return best, found
     except OutOfTime:
         pass
     return (low, best), found
+
+
+def _lossy(
+    query: Query, window: int, objects: Sequence[Value], deadline: float | None, progress: Report | None
+) -> Witness | None:
+    """A witness that a window loses an answer, which was replayed; None if it was proved that it loses none."""
+    witness = _lost(query, query.cut(window), objects, deadline, progress, window)
+    if witness is not None:
+        _replay((query, query.radius), (query, window), witness)
+    return witness
 
 
 def _lost(
@@ -266,7 +275,7 @@ def _replay(whole: tuple[Query, int], part: tuple[Query, int], witness: Witness)
     _, args, time = witness.lost
     background = [(name, values) for name, values, _ in witness.background]
     full, cut = (streamed(query, window, background, witness.steps) for query, window in (whole, part))
-    if time is None or args not in full[time] or args in cut[time]:
+    if args not in full[time or 0] or args in cut[time or 0]:
         raise AssertionError(f"this witness loses nothing: {witness}")
 
 
@@ -279,12 +288,10 @@ def _checked(query: Query, report: WindowReport, check: int, deadline: float | N
     if report.witness is not None and check == low - 1:
         return Check(check, False, report.witness)
     try:
-        witness = _lost(query, query.cut(check), report.objects, deadline, progress, check)
+        witness = _lossy(query, check, report.objects, deadline, progress)
     except OutOfTime:
         # Facts that are lost with a larger window are lost with this one.
         return Check(check, False, report.witness) if check < low else Check(check, None)
-    if witness is not None:
-        _replay((query, query.radius), (query, check), witness)
     return Check(check, witness is None, witness)
 
 
