@@ -74,7 +74,8 @@ def _lines(report: WindowReport) -> Iterator[str]:
 
     widest, kept = (_named(rules) for rules in (report.widest, report.kept))
     yield f"radius   {report.radius}" + (f"  because of {widest}" if widest else "")
-    yield f"uniform  {report.uniform}" + (f"  since no rules of less radius give what {kept} gives" if kept else "")
+    give = "give" if kept.startswith("lines") else "gives"
+    yield f"uniform  {report.uniform}" + (f"  since no rules of less radius give what {kept} {give}" if kept else "")
     if report.exact is not None and report.objects is not None:
         over = "over " + ", ".join(map(format_value, report.objects))
         if isinstance(report.exact, tuple):
@@ -112,7 +113,7 @@ def _facts(witness: Witness) -> Iterator[str]:
 
 def _named(rules: Sequence[PastRule]) -> str:
     """The lines on which rules stand, as `line 3`, `lines 3 and 9`."""
-    lines = [str(rule.source.place.line) for rule in rules if rule.source and rule.source.place]
+    lines = list(dict.fromkeys(str(rule.source.place.line) for rule in rules if rule.source and rule.source.place))
     if len(lines) < 2:
         return "".join(f"line {line}" for line in lines)
     return f"lines {', '.join(lines[:-1])} and {lines[-1]}"

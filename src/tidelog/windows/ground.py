@@ -57,6 +57,13 @@ class Product:
     alike: tuple[Value, ...]
 
     @property
+    def atoms(self) -> tuple[GroundAtom, ...]:
+        """Every atom that occurs."""
+        parts = [atom for rule in self.rules for atom in (rule.head, *(part for part, _ in rule.body))]
+        goals = [atom for goal in self.goals for atom in goal if atom is not None]
+        return tuple(dict.fromkeys([*parts, *goals, *self.inputs, *sorted(self.facts, key=repr)]))
+
+    @property
     def bits(self) -> int:
         """The size of a state of the product automaton."""
         return sum(self.longest.values()) + sum(atom in self.rigid for atom in self.inputs)

@@ -75,13 +75,10 @@ class Step:
     """One step of the product as a program: choices for state and input, and what follows from them."""
 
     def __init__(self, product: Product, solver: Solver) -> None:
-        rules = [atom for rule in product.rules for atom in (rule.head, *(part for part, _ in rule.body))]
-        goals = [atom for goal in product.goals for atom in goal if atom is not None]
-        atoms = list(dict.fromkeys([*rules, *goals, *product.inputs, *product.facts]))
         chosen = set(product.inputs)
-        free = [atom for atom in atoms if atom in chosen]
+        free = [atom for atom in product.atoms if atom in chosen]
         self.now = dict(zip(free, solver.atoms(len(free), choice=True), strict=True))
-        rest = [atom for atom in atoms if atom not in chosen]
+        rest = [atom for atom in product.atoms if atom not in chosen]
         self.now |= dict(zip(rest, solver.atoms(len(rest)), strict=True))
         past = [(atom, lag) for atom, longest in product.longest.items() for lag in range(1, longest + 1)]
         self.past = dict(zip(past, solver.atoms(len(past), choice=True), strict=True))

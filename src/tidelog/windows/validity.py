@@ -21,9 +21,9 @@ from tidelog.windows import search
 from tidelog.windows.algorithm import streamed
 from tidelog.windows.ground import instances, pair
 from tidelog.windows.query import PastRule, Query, forward_query
-from tidelog.windows.search import Invariant
 from tidelog.windows.solver import OutOfTime
 from tidelog.windows.uniform import follows, uniform_window
+from tidelog.windows.unrolled import shortest_loss
 from tidelog.windows.witness import Witness, shortest
 
 #: Seconds for what is left to do once the search itself has ended in time.
@@ -259,15 +259,22 @@ def _lost(
     product = pair(left, right, objects, deadline)
     so_far = replace(so_far, bits=product.bits)
     tell(so_far)
-    found = search.search(product, deadline, lambda steps, cubes: tell(replace(so_far, steps=steps, cubes=cubes)))
-    grace = None if deadline is None else monotonic() + _GRACE
-    if isinstance(found, Invariant):
-        if not search.holds(product, found, grace):
+    length, certain = shortest_loss(product, deadline)
+    if length is None and not certain:
+        found = search.search(product, deadline, lambda steps, cubes: tell(replace(so_far, steps=steps, cubes=cubes)))
+        if isinstance(found, int):
+            length = found
+        elif not search.holds(product, found, _with_grace(deadline)):
             raise AssertionError("the search ended with an invariant that is none")
+    if length is None:
         return None
-    witness = shortest(product, found, grace)
+    witness = shortest(product, length, _with_grace(deadline))
     _replay((left, left.radius), (right, right.radius), witness)
     return witness
+
+
+def _with_grace(deadline: float | None) -> float | None:
+    return None if deadline is None else monotonic() + _GRACE
 
 
 def _replay(whole: tuple[Query, int], part: tuple[Query, int], witness: Witness) -> None:

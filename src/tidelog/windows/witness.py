@@ -3,15 +3,15 @@ order of predicates and objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic
 
 from tidelog.language.facts import format_value
 from tidelog.language.syntax import Value
 from tidelog.windows.evaluate import Facts, add
-from tidelog.windows.ground import GroundAtom, Product
+from tidelog.windows.ground import Product
 from tidelog.windows.solver import OutOfTime, Solver
+from tidelog.windows.unrolled import Unrolled
 
 #: Seconds that a witness may take to become small, once it is known that there is one.
 _TIDYING = 10.0
@@ -65,7 +65,7 @@ def shortest(product: Product, length: int, deadline: float | None = None) -> Wi
 
 def _witness(product: Product, length: int, deadline: float | None, tidy: bool) -> Witness:
     with Solver(deadline) as solver:
-        unrolled = _Unrolled(product, length, solver)
+        unrolled = Unrolled(product, length, solver)
         cost = list(unrolled.inputs.values())
         if tidy:
             solver.minimise(((literal, 1) for literal in cost), 2)
@@ -80,44 +80,3 @@ def _witness(product: Product, length: int, deadline: float | None, tidy: bool) 
         tuple((atom.predicate, atom.args, time) for atom, time in held if time is not None),
         (answer.predicate, answer.args, None if answer in product.rigid else length - 1),
     )
-
-
-class _Unrolled:
-    """The product over the time points 0, 1, ..., length - 1, with a loss at the last of them."""
-
-    def __init__(self, product: Product, length: int, solver: Solver) -> None:
-        chosen = set(product.inputs)
-        timeless = [atom for atom in product.inputs if atom in product.rigid]
-        streamed = [atom for atom in product.inputs if atom not in product.rigid]
-        parts: list[tuple[GroundAtom, int | None]] = [(atom, None) for atom in timeless]
-        parts += [(atom, t) for t in range(length) for atom in streamed]
-        self.inputs = dict(zip(parts, solver.atoms(len(parts), choice=True), strict=True))
-        rest = _derived(product, chosen)
-        derived: list[tuple[GroundAtom, int | None]] = [(atom, None) for atom in rest if atom in product.rigid]
-        derived += [(atom, t) for t in range(length) for atom in rest if atom not in product.rigid]
-        self.literals = self.inputs | dict(zip(derived, solver.atoms(len(derived)), strict=True))
-        solver.rules((self._at(atom, 0), []) for atom in product.facts)
-        for rule in product.rules:
-            times = range(1 if rule.head in product.rigid else length)
-            solver.rules(
-                (self._at(rule.head, t), [self._at(atom, t - lag) for atom, lag in rule.body])
-                for t in times
-                if all(lag <= t for _, lag in rule.body)
-            )
-        goals = [left for left, _ in product.goals]
-        self.lost = dict(zip(goals, solver.atoms(len(goals)), strict=True))
-        some = solver.atoms(1)[0]
-        for left, right in product.goals:
-            absent = [-self._at(right, length - 1)] if right else []
-            solver.rules([(self.lost[left], [self._at(left, length - 1), *absent]), (some, [self.lost[left]])])
-        solver.rules([(0, [-some])])
-
-    def _at(self, atom: GroundAtom, t: int) -> int:
-        return self.literals[atom, None] if (atom, None) in self.literals else self.literals[atom, t]
-
-
-def _derived(product: Product, chosen: Iterable[GroundAtom]) -> list[GroundAtom]:
-    known = set(chosen)
-    atoms = [atom for rule in product.rules for atom in (rule.head, *(part for part, _ in rule.body))]
-    goals = [atom for goal in product.goals for atom in goal if atom is not None]
-    return [atom for atom in dict.fromkeys([*atoms, *goals, *product.facts]) if atom not in known]
