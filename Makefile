@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses bench-window
 
 test: lint types unit
 
@@ -38,6 +38,9 @@ pictures: $(VENV)/.bench
 
 bench-hypotheses: $(VENV)/.run
 	$(BIN)/python benchmarks/hypotheses.py $(BENCH_FLAGS)
+
+bench-window: $(VENV)/.dev
+	$(BIN)/python benchmarks/window.py $(BENCH_FLAGS)
 
 soak: $(VENV)/.bench
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.timeline.interval import Interval
+    from tidelog.windows.validity import Containment, WindowReport, contained, window
 
 __version__ = "0.1.0"
 
 #: Where each public name lives; modules are imported when a name is first used, so that the import stays light.
 _HOME = {
     "Answer": "tidelog.reasoning",
+    "Containment": "tidelog.windows.validity",
     "Dataset": "tidelog.data.dataset",
     "Fact": "tidelog.language.syntax",
     "Hypotheses": "tidelog.hypothetical.online",
@@ -37,14 +39,18 @@ _HOME = {
     "SupportedAnswer": "tidelog.hypothetical.entries",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
+    "WindowReport": "tidelog.windows.validity",
     "check": "tidelog.analysis.report",
+    "contained": "tidelog.windows.validity",
     "entails": "tidelog.reasoning",
     "hypotheses": "tidelog.hypothetical.online",
     "materialise": "tidelog.reasoning",
+    "window": "tidelog.windows.validity",
 }
 
 __all__ = [
     "Answer",
+    "Containment",
     "Dataset",
     "Fact",
     "Hypotheses",
@@ -59,10 +65,13 @@ __all__ = [
     "SupportedAnswer",
     "TidelogError",
     "Undecided",
+    "WindowReport",
     "check",
+    "contained",
     "entails",
     "hypotheses",
     "materialise",
+    "window",
 ]
 
 

@@ -51,7 +51,7 @@ def retention(program: Program, timeline: str) -> dict[str, Time]:
     """For each predicate that some body reads, how far back it is read at most."""
     back: dict[str, Time] = {}
     for rule in program.rules:
-        for predicate, lo, _ in _reads(rule, timeline):
+        for predicate, lo, _ in reads(rule, timeline):
             back[predicate] = max(back.get(predicate, Fraction(0)), -lo)
     return back
 
@@ -99,11 +99,12 @@ def _heaviest_on_cycle(start: str, cause: dict[str, _Edge]) -> Rule:
 def _edges(program: Program, timeline: str) -> Iterator[_Edge]:
     for rule in program.rules:
         for head, written, _ in _distances(rule.head, timeline, Fraction(0), Fraction(0)):
-            for body, _, hi in _reads(rule, timeline):
+            for body, _, hi in reads(rule, timeline):
                 yield _Edge(head, body, hi - written, rule)
 
 
-def _reads(rule: Rule, timeline: str) -> Iterator[tuple[str, Time, Time]]:
+def reads(rule: Rule, timeline: str) -> Iterator[tuple[str, Time, Time]]:
+    """Each predicate of the body with the least and greatest distance at which it is read; back is negative."""
     for part in rule.body:
         if isinstance(part, Literal):
             for predicate, lo, hi in _distances(part.formula, timeline, Fraction(0), Fraction(0)):

@@ -48,6 +48,8 @@ class Report:
     problems: tuple[Diagnostic, ...]
     #: How much a stream reasoner holds at most; only for a query.
     memory: Memory | None
+    #: What a reasoner remembers and leaves out, in sentences; None where nobody has asked for it.
+    keeps: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `tidelog check --json` prints; times are text, since they may be fractions."""
@@ -64,6 +66,7 @@ class Report:
             "look_ahead": format_time(self.look_ahead.distance),
             "look_ahead_rule": _shown(self.look_ahead.rule) if self.look_ahead.rule else None,
             "memory": self.memory.to_json() if self.memory else None,
+            **({} if self.keeps is None else {"keeps": list(self.keeps)}),
             "constraints": list(self.constraints),
             "distribution": as_json(self.distribution) if self.distribution else None,
             "problems": [
@@ -84,6 +87,7 @@ class Report:
             ("retention", _columns({name: format_time(back) for name, back in self.retention.items()})),
             ("look-ahead", self._look_ahead_lines()),
             ("memory", self.memory.lines() if self.memory else []),
+            ("keeps", list(self.keeps or ())),
             ("constraints", list(self.constraints)),
             ("cluster", in_words(self.distribution) if self.distribution else []),
             ("problems", [line for found in self.problems for line in found.render().splitlines()]),

@@ -40,9 +40,9 @@ def check(
     as_json: bool,
 ) -> None:
     """Parse RULES and report: the fragments that they belong to, recursion, strata, how far back each predicate is
-    looked at (retention), how far ahead (look-ahead), how it would be split over a cluster, and where the program
-    cannot run, why. With --query, also how many facts a stream reasoner holds at most, as a number if --objects and
-    --every, or --data, are given.
+    looked at (retention) and because of which rules, which rules follow from others, how far ahead (look-ahead), how it
+    would be split over a cluster, and where the program cannot run, why. With --query, also how many facts a stream
+    reasoner holds at most, as a number if --objects and --every, or --data, are given.
 
     \b
     Example:
@@ -52,6 +52,7 @@ def check(
     """
     from tidelog.analysis.report import check as analyse
     from tidelog.language.program import Program
+    from tidelog.windows.memory import memory, retained
 
     if plan and as_json:
         raise click.UsageError("--plan is text; leave --json out")
@@ -70,6 +71,9 @@ def check(
         from tidelog.streaming.capacity import with_capacity
 
         report = replace(report, memory=with_capacity(report.memory, program, query, timeline))
+    if not report.problems:
+        kept = retained(program, query, timeline)
+        report = replace(report, keeps=memory(program, query, timeline), retention=kept)
     click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report))
 
 

@@ -22,6 +22,7 @@ from tidelog.cli.materialise import materialise
 from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
+from tidelog.cli.window import window
 from tidelog.errors import TidelogError
 
 BAD_INPUT = 2
@@ -60,10 +61,11 @@ def cli() -> None:
     tidelog run pipeline.toml                     a job on Spark
     tidelog hypothesise rules.tdl --query 'P(X,T)' --input arrivals.jsonl   what may still become true
     tidelog check rules.dmtl                      what kind of program is this?
+    tidelog window rules.tdl --query P            how much history does P need?
     """
 
 
-for _command in (check, materialise, entails, stream, hypothesise, run_pipeline, state, fmt, demo):
+for _command in (check, materialise, entails, stream, window, hypothesise, run_pipeline, state, fmt, demo):
     cli.add_command(_command)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tidelog.language.program import Program
     from tidelog.streaming.answers import Answers, Step
     from tidelog.streaming.reasoner import Reasoner
+    from tidelog.windows.assumed import Assumed
 
 
 def _delays(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> dict[str | None, Fraction]:
@@ -86,6 +87,11 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
     callback=_delays,
     help="Facts may come so late and in any order, like 5s; of one predicate: Temp=5s. May be repeated.",
 )
+@click.option(
+    "--objects",
+    metavar="A,B,...",
+    help="All objects that facts mention (.tdl): remember no more than the least window that is proved for them.",
+)
 @click.option("--late", metavar="FILE", help="Write the facts that came too late to FILE.")
 @click.option("--until", metavar="T", callback=_until, help="Time stops at T. Default: at the last time in the input.")
 @click.option("--state", metavar="FILE", help="Go on from FILE if it exists, and save the state to it at the end.")
@@ -107,6 +113,7 @@ def stream(
     memory: str | None,
     background: tuple[str, ...],
     delay: dict[str | None, Fraction],
+    objects: str | None,
     late: str | None,
     until: Fraction | None,
     state: str | None,
@@ -146,10 +153,19 @@ def stream(
     program = Program.load(rules)
     _refuse_unknown(delay, program)
     options = Options(query, timeline, memory, at, delay)
+    assumed = None
+    if objects is not None:
+        from tidelog.cli.window import progress_bar
+        from tidelog.windows.assumed import PROOF, assuming
+
+        with progress_bar(PROOF) as progress:
+            assumed = assuming(program, query, objects, progress)
+        program = assumed.program
     with ExitStack() as files:
         session = Session(
             program, options, step, until, "jsonl" if as_json else form, None if times is None else times == "iso"
         )
+        session.assumed = assumed
         session.begin(background, state, changed)
         mode = "ab" if session.resumed else "wb"
         session.late = files.enter_context(open(late, mode)) if late else None
@@ -286,6 +302,8 @@ class Session:
     until: Fraction | None
     form: str
     iso: bool | None
+    #: What is known of the objects of the stream.
+    assumed: Assumed | None = None
     late: IO[bytes] | None = None
     stats: IO[bytes] | None = None
     live: bool = False
@@ -300,6 +318,8 @@ class Session:
     printed: frozenset[bytes] = frozenset()
     stopped_at: Fraction = Fraction(0)
     last_words: Step | None = None
+    #: Whether figures of a step have been written; the first ones also say what leaving rules out saves.
+    counted: bool = False
 
     def begin(self, background: tuple[str, ...], state: str | None, changed: bool) -> None:
         """Load background facts, and go on from a state if there is one."""
@@ -408,7 +428,13 @@ class Session:
         self.resumed = True
 
     def _timed(self, data: Dataset) -> Dataset:
-        return data.timed(self.program.temporal.temporal) if self.program.temporal else data
+        if self.program.temporal:
+            data = data.timed(self.program.temporal.temporal)
+        if self.assumed:
+            from tidelog.windows.assumed import refuse_others
+
+            refuse_others(self.assumed, data)
+        return data
 
     def _note(self, step: Step) -> None:
         """Write what a step gave."""
@@ -442,7 +468,7 @@ class Session:
         from tidelog.language.times import format_iso
         from tidelog.timeline.interval import format_time
 
-        figures = {
+        figures: dict[str, Any] = {
             "t": format_iso(step.t) if self._dates() else format_time(step.t),
             "facts_in": step.facts_in,
             "window_facts": step.window_facts,
@@ -450,6 +476,17 @@ class Session:
             "answers": len(step.answers),
             "seconds": round(step.seconds, 9),
         }
+        if not self.counted:
+            from tidelog.windows.memory import saved
+
+            self.counted = True
+            o, original = self.options, self.assumed.original if self.assumed else self.program
+            less = saved(original, self.program, o.query, o.timeline)
+            if self.assumed:
+                windows = {"radius": self.assumed.query.radius, "window": self.assumed.window}
+                less = {**(less or {"rules": [], "retention": {}}), **windows}
+            if less:
+                figures["saved"] = less
         return json.dumps(figures).encode() + b"\n"
 
 

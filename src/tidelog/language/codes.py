@@ -1,7 +1,7 @@
 """Every diagnostic code of tidelog with its one-line title; a code, once given, keeps its meaning.
 
 TL0xx: syntax of rules. TL1xx: what rules mean (safety, arity, ranges, heads). TL2xx: data. TL3xx: reasoning.
-TL4xx: streaming. TL7xx: hypothetical answers. TL8xx: pipelines on Spark.
+TL4xx: streaming. TL6xx: windows. TL7xx: hypothetical answers. TL8xx: pipelines on Spark.
 """
 
 from __future__ import annotations
@@ -72,6 +72,13 @@ CODES: dict[str, str] = {
     "TL704": "an arrival that cannot be read",
     "TL705": "a query with too many ways to an answer",
     "TL706": "a probability that cannot be read",
+    # Windows
+    "TL601": "a rule that is not forward-propagating",
+    "TL602": "objects that cannot be read, or none",
+    "TL603": "a window that is none",
+    "TL604": "two queries that cannot be compared",
+    "TL605": "clingo is not installed",
+    "TL606": "a fact outside of what a window was proved for",
 }
 
 

@@ -20,6 +20,7 @@ from tidelog.language.syntax import Constant, Value
 from tidelog.streaming.bounds import Bounds, LooksAhead, bounds
 from tidelog.streaming.normal import for_streams
 from tidelog.timeline.grid import Grid
+from tidelog.windows.redundant import kept_rules
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,9 @@ class Standing:
 
 
 def standing(program: Program, query: str, grid: Grid, bounded: bool) -> Standing:
-    """The standing form of a query; raises where it cannot stand over a stream."""
-    rules = for_streams(relevant(flatten(program.rules, grid), (query,)), grid, bounded)
+    """The standing form of a query; raises where it cannot stand over a stream. Rules that follow from others are left
+    out: they would be looked back for, and give nothing."""
+    rules = for_streams(relevant(flatten(kept_rules(program, grid.timeline), grid), (query,)), grid, bounded)
     known: dict[str, int] = {}
     for rule in rules:
         for name, args in ((rule.predicate, rule.args), *((b.predicate, b.args) for b in rule.body)):
