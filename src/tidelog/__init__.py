@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
     from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
+    from tidelog.stable.answers import StableModels, stable_entails, stable_models
+    from tidelog.stable.models import StableModel
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.timeline.interval import Interval
 
@@ -30,11 +32,15 @@ _HOME = {
     "Reasoner": "tidelog.streaming.reasoner",
     "Repeat": "tidelog.model",
     "Report": "tidelog.analysis.report",
+    "StableModel": "tidelog.stable.models",
+    "StableModels": "tidelog.stable.answers",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
     "check": "tidelog.analysis.report",
     "entails": "tidelog.reasoning",
     "materialise": "tidelog.reasoning",
+    "stable_entails": "tidelog.stable.answers",
+    "stable_models": "tidelog.stable.answers",
 }
 
 __all__ = [
@@ -48,11 +54,15 @@ __all__ = [
     "Reasoner",
     "Repeat",
     "Report",
+    "StableModel",
+    "StableModels",
     "TidelogError",
     "Undecided",
     "check",
     "entails",
     "materialise",
+    "stable_entails",
+    "stable_models",
 ]
 
 

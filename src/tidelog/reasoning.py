@@ -125,13 +125,13 @@ def _predicates(program: Program, data: Dataset, query: str | Iterable[str] | No
 def _stretch(between: tuple[AnyTime, AnyTime] | None) -> Interval | None:
     if between is None:
         return None
-    lo, hi = (_time(end) for end in between)
+    lo, hi = (time_of(end) for end in between)
     if lo > hi or lo == INF or hi == -INF:
         raise TidelogError(Diagnostic("TL305", "the stretch asked for is empty", help="write the earlier time first"))
     return Interval(lo, hi, lo != -INF, hi != INF)
 
 
-def _time(end: AnyTime) -> Time:
+def time_of(end: AnyTime) -> Time:
     if isinstance(end, str):
         return parse_time(end)[0]
     return end if isinstance(end, float) and end in (INF, -INF) else Fraction(end)
@@ -243,7 +243,7 @@ def _ranges(formula: Formula) -> Iterable[Interval]:
             yield from _ranges(formula.right)
 
 
-def _rule_ranges(rule: Rule) -> Iterable[Interval]:
+def rule_ranges(rule: Rule) -> Iterable[Interval]:
     yield from _ranges(rule.head)
     for literal in rule.body:
         if isinstance(literal, Literal):
@@ -252,7 +252,7 @@ def _rule_ranges(rule: Rule) -> Iterable[Interval]:
 
 def ends_of(program: Program) -> Iterable[Fraction]:
     for rule in program.rules:
-        for interval in _rule_ranges(rule):
+        for interval in rule_ranges(rule):
             for end in (interval.lo, interval.hi):
                 if isinstance(end, Fraction):
                     yield end
@@ -270,7 +270,7 @@ def refuse_fractions(program: Program, data: Dataset) -> None:
             help="use integers, or the rational timeline",
         )
         for rule in program.rules
-        for interval in _rule_ranges(rule)
+        for interval in rule_ranges(rule)
         if any(isinstance(end, Fraction) and end.denominator != 1 for end in (interval.lo, interval.hi))
     ]
     if data.denominator != 1:

@@ -18,6 +18,7 @@ from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
 from tidelog.cli.fmt import fmt
 from tidelog.cli.materialise import materialise
+from tidelog.cli.stable import stable
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
 from tidelog.errors import TidelogError
@@ -54,12 +55,13 @@ def cli() -> None:
     \b
     tidelog materialise rules.dmtl data.facts     print what follows
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
+    tidelog stable rules.dmtl data.facts          rules with exceptions: stable models
     tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog check rules.dmtl                      what kind of program is this?
     """
 
 
-for _command in (check, materialise, entails, stream, state, fmt, demo):
+for _command in (check, materialise, entails, stable, stream, state, fmt, demo):
     cli.add_command(_command)
 
 

@@ -50,6 +50,13 @@ CODES: dict[str, str] = {
     "TL307": "a length of time that cannot be read",
     "TL308": "a look-ahead without a bound",
     "TL309": "a way of memory that cannot be had",
+    "TL321": "stable models over the rationals",
+    "TL322": "a timed fact without a beginning, for stable models",
+    "TL323": "stable models that could not be decided",
+    "TL324": "stable models without clingo",
+    "TL325": "a time that is no integer, for stable models",
+    "TL326": "a stream that leaves no stable model",
+    "TL327": "a program that stable models of a stream cannot follow",
     # Streaming
     "TL401": "a saved state that is damaged, or none",
     "TL402": "a saved state of another version",
