@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from tidelog.stable.limits import MOST_WINDOWS, Limit
 from tidelog.stable.models import StableModel
 from tidelog.stable.normal import directed
 from tidelog.stable.problem import Problem, pair_of, prepared, refuse_endless, refuse_rationals, stretch
+from tidelog.stable.search import Search, SearchPart
 from tidelog.stable.solver import control
 from tidelog.stable.walk import Trace
 
@@ -96,16 +97,12 @@ def _answer(problem: Problem, fact: Fact, brave: bool, limit: Limit) -> Answer:
     symbols = problem.data.symbols
     atom = fact.predicate, tuple(symbols.intern(value) for value in fact.args)
     pair = pair_of(fact.interval)
-    program = directed(problem.rules)
-    if program is None:
-        raise NotImplementedError
-    refuse_endless(problem, program.mirrored)
-    forward = Forward(problem, program, limit)
+    method = _method(problem, limit)
 
     def some_model(question: Question | None) -> bool:
-        return all(part.walks.stuck is None for part in forward.parts(0, 0, question))
+        return _all_satisfiable(method.parts(0, 0, question))
 
-    if pair is not None and forward.derived(atom):
+    if pair is not None and method.derived(atom):
         yes = some_model(Question(atom, pair, fails=not brave)) is brave
     else:
         # No rule derives the atom: it holds in all models where the data has it, and nowhere else.
@@ -114,21 +111,38 @@ def _answer(problem: Problem, fact: Fact, brave: bool, limit: Limit) -> Answer:
     return Answer.YES if yes else Answer.NO
 
 
+def _method(problem: Problem, limit: Limit) -> Forward | Search:
+    """How the models are found: along the direction in which the rules propagate, if there is one."""
+    program = directed(problem.rules)
+    refuse_endless(problem, mirrored=program is not None and program.mirrored)
+    return Search(problem, limit) if program is None else Forward(problem, program, limit)
+
+
+def _all_satisfiable(parts: Iterable[Part | SearchPart]) -> bool:
+    """Whether every part has a model. One that has none decides it, whatever is not known of others."""
+    undecided = None
+    for part in parts:
+        try:
+            if not part.satisfiable():
+                return False
+        except Undecided as problem:
+            undecided = problem
+    if undecided is not None:
+        raise undecided
+    return True
+
+
 class StableModels:
     """The stable models found, lazily: iterate for them. `satisfiable` says whether there is one."""
 
     def __init__(self, problem: Problem, lo: int, hi: int, models: int, limit: Limit) -> None:
         self.lo, self.hi = lo, hi
         self._problem, self._limit, self._number = problem, limit, models
-        program = directed(problem.rules)
-        if program is None:
-            raise NotImplementedError
-        refuse_endless(problem, program.mirrored)
-        self._parts = list(Forward(problem, program, limit).parts(lo, hi))
+        self._parts: list[Part | SearchPart] = [*_method(problem, limit).parts(lo, hi)]
 
     @cached_property
     def satisfiable(self) -> bool:
-        return all(part.walks.stuck is None for part in self._parts)
+        return _all_satisfiable(self._parts)
 
     def __iter__(self) -> Iterator[StableModel]:
         return islice(self._all(), self._number or None)
@@ -149,7 +163,7 @@ class StableModels:
 class _Kept:
     """The courses of a part's models, made when they are first asked for."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part | SearchPart) -> None:
         self._part = part
         self._more = part.traces()
         self._known: list[dict[Ground, Course]] = []
@@ -163,7 +177,7 @@ class _Kept:
         return self._known[number]
 
 
-def _shown(part: Part, trace: Trace) -> dict[Ground, Course]:
+def _shown(part: Part | SearchPart, trace: Trace) -> dict[Ground, Course]:
     return {part.atoms[i]: of_trace(trace, i, part.offsets[i], part.mirrored) for i in part.visible}
 
 

@@ -137,6 +137,9 @@ class Part:
     walks: Walks
     mirrored: bool
 
+    def satisfiable(self) -> bool:
+        return self.walks.stuck is None
+
     def traces(self) -> Iterator[Trace]:
         """One walk for each way in which the visible atoms can be on LO..HI."""
         spans = list(self.spans.items())
