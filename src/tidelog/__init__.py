@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
     from tidelog.stable.answers import StableModels, stable_entails, stable_models
     from tidelog.stable.models import StableModel
+    from tidelog.stable.stream import StableReasoner, StableStep
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.timeline.interval import Interval
 
@@ -34,6 +35,8 @@ _HOME = {
     "Report": "tidelog.analysis.report",
     "StableModel": "tidelog.stable.models",
     "StableModels": "tidelog.stable.answers",
+    "StableReasoner": "tidelog.stable.stream",
+    "StableStep": "tidelog.stable.stream",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
     "check": "tidelog.analysis.report",
@@ -56,6 +59,8 @@ __all__ = [
     "Report",
     "StableModel",
     "StableModels",
+    "StableReasoner",
+    "StableStep",
     "TidelogError",
     "Undecided",
     "check",

@@ -12,6 +12,7 @@ from tidelog.cli.options import UNDECIDED, load, rules_argument, time_range
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
     from tidelog.language.program import Program
+    from tidelog.stable.stream import StableStep
     from tidelog.timeline.interval import Time
 
 _EXIT = {"yes": 0, "no": 1, "unknown": UNDECIDED}
@@ -65,8 +66,12 @@ def stable(
     refuse_rationals(timeline)
     if sum(part is not None for part in (brave, cautious, source)) > 1:
         raise click.UsageError("give one of --brave, --cautious and --input")
+    if [rules, *data, source].count("-") > 1:
+        raise click.UsageError("standard input (-) can be read only once")
     program, dataset = load(rules, data)
     try:
+        if source is not None:
+            return _follow(program, dataset, source, most or MOST_WINDOWS, as_json, times)
         if brave is not None or cautious is not None:
             return _ask(program, dataset, brave, cautious, most or MOST_WINDOWS, as_json)
         return _print_models(program, dataset, models, between, most or MOST_WINDOWS, as_json, times)
@@ -89,6 +94,46 @@ def _ask(program: Program, data: Dataset, brave: str | None, cautious: str | Non
     answer = stable_entails(program, data, fact, mode=mode, most=most, progress=_tell).value
     click.echo(json.dumps({"fact": fact, "mode": mode, "answer": answer}, ensure_ascii=False) if as_json else answer)
     return _EXIT[answer]
+
+
+def _follow(program: Program, background: Dataset, source: str, most: int, as_json: bool, times: str | None) -> int:
+    """Print what is known at each time point of a stream as it comes."""
+    from tidelog.stable.stream import StableReasoner
+    from tidelog.streaming.reading import pieces
+
+    reasoner = StableReasoner(program, background=background, most=most)
+
+    def show(steps: list[StableStep]) -> None:
+        iso = reasoner.dates if times is None else times == "iso"
+        for step in steps:
+            click.echo(_step_line(step, iso) if as_json else _step_text(step, iso), nl=False)
+
+    for piece in pieces(source):
+        for steps in reasoner.feed(piece.data):
+            show(steps)
+        if piece.error is not None:
+            raise piece.error
+    show(reasoner.finish())
+    return 0
+
+
+def _step_line(step: StableStep, iso: bool) -> str:
+    from tidelog.language.facts import format_fact
+    from tidelog.language.times import format_iso
+
+    found = {
+        "t": format_iso(step.t) if iso else int(step.t),
+        "all": [format_fact(fact, iso) for fact in step.all],
+        "some": [format_fact(fact, iso) for fact in step.some],
+    }
+    return json.dumps(found, ensure_ascii=False) + "\n"
+
+
+def _step_text(step: StableStep, iso: bool) -> str:
+    from tidelog.language.facts import format_fact
+
+    every = set(step.all)
+    return "".join(f"{'all' if fact in every else 'some'} {format_fact(fact, iso)}\n" for fact in step.some)
 
 
 def _print_models(

@@ -57,6 +57,7 @@ CODES: dict[str, str] = {
     "TL325": "a time that is no integer, for stable models",
     "TL326": "a stream that leaves no stable model",
     "TL327": "a program that stable models of a stream cannot follow",
+    "TL328": "a fact that comes too late for the stable models of a stream",
     # Streaming
     "TL401": "a saved state that is damaged, or none",
     "TL402": "a saved state of another version",

@@ -107,7 +107,7 @@ class Forward:
         key = shape, given.before
         past = self._pasts.get(key)
         if past is None:
-            past = self._pasts[key] = eternal(machine, given.before, _possible(shape, given.before), self.limit)
+            past = self._pasts[key] = eternal(machine, given.before, possible_atoms(shape, given.before), self.limit)
         mirrored = self.program.mirrored
         offsets = [self.offset(atom) for atom in atoms]
         visible = [i for i in range(shape.derived) if not atoms[i][0].startswith("$")]
@@ -171,7 +171,7 @@ def given_by(intervals: list[tuple[Pair, ...]]) -> Given:
     return Given(before, tuple(changes))
 
 
-def _possible(shape: Shape, held: int) -> int:
+def possible_atoms(shape: Shape, held: int) -> int:
     """The atoms that could be derived in the past if negation were ignored."""
     possible = held
     while True:

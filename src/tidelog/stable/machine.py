@@ -17,6 +17,9 @@ from tidelog.stable.normal import Kind
 from tidelog.stable.slices import Residual, Slices
 from tidelog.timeline.grid import POS_INF
 
+#: How many steps a machine remembers.
+_MOST_MEMORIES = 1 << 18
+
 #: The history of each atom that is looked back at, and the flags.
 Window = tuple[int, ...]
 
@@ -35,9 +38,12 @@ class Shape:
     derived: int
     atoms: int
     rules: tuple[LocalRule, ...]
+    #: What else has to be remembered: operators over atoms, with their ranges.
+    kept: tuple[tuple[Kind, int, int, int], ...] = ()
 
 
-def shape_of(component: Component) -> Shape:
+def shape_of(component: Component, kept: Callable[[int], Iterable[tuple[Kind, int, int]]] = lambda atom: ()) -> Shape:
+    """`kept` names the operators for whose sake an atom is remembered, whether or not a rule has them now."""
     local = {atom: i for i, atom in enumerate((*component.derived, *component.read))}
     rules = tuple(
         (
@@ -47,7 +53,8 @@ def shape_of(component: Component) -> Shape:
         )
         for rule in component.rules
     )
-    return Shape(len(component.derived), len(local), rules)
+    more = tuple((kind, i, lo, hi) for atom, i in local.items() for kind, lo, hi in kept(atom))
+    return Shape(len(component.derived), len(local), rules, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ _Part = tuple[int, bool, bool, int]
 
 
 class Machine:
-    """The steps of a component from window to window; `limit` bounds how many windows may be looked at."""
+    """The steps of a component from window to window; `note` hears of every window that is looked at."""
 
     def __init__(self, shape: Shape, note: Callable[[int], None]) -> None:
         self.shape = shape
@@ -101,12 +108,14 @@ class Machine:
                 if kind is Kind.BOX and flag and not negated:
                     self.wanted_boxes |= flag
             self._rules.append((head, tuple(parts)))
+        for kind, atom, lo, hi in shape.kept:
+            self._check(kind, atom, lo, hi, -1, retention)
         self.slots = [atom for atom in range(shape.atoms) if retention[atom]]
         self.retention = retention
         self.masks = [(1 << retention[atom]) - 1 for atom in self.slots]
         self._slot = {atom: i for i, atom in enumerate(self.slots)}
         self._memo: dict[tuple[Window, int], tuple[Step, ...]] = {}
-        self._slices = Slices(shape.derived)
+        self._slices = Slices()
 
     def _check(self, kind: Kind, atom: int, lo: int, hi: int, left: int, retention: list[int]) -> int:
         key = kind, atom, lo, hi, left
@@ -196,18 +205,16 @@ class Machine:
             self.note(1)
             slices = self._slices.solve(self._residual(window), given)
             known = tuple((self.after(window, slice), slice) for slice in slices)
+            if len(self._memo) >= _MOST_MEMORIES:
+                self._memo.clear()
             self._memo[key] = known
         return known
 
     def violated(self, window: Window, given: int) -> list[int]:
         """Where there is no next slice: the constraints, by number of rule, that some slice without them violates."""
         residual = self._residual(window)
-        free = [rule for rule in residual if rule.head >= 0]
-        for slice in self._slices.solve(free, given):
-            found = [r.number for r in residual if r.head < 0 and r.pos & ~slice == 0 and not r.neg & slice]
-            if found:
-                return found
-        return []
+        slices = self._slices.solve([rule for rule in residual if rule.head >= 0], given)
+        return [r.number for r in residual if r.head < 0 and any(r.pos & ~s == 0 and not r.neg & s for s in slices)]
 
     def _residual(self, window: Window) -> list[Residual]:
         """What is left of the rules once the window has decided what it can."""

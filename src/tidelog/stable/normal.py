@@ -169,33 +169,54 @@ def _plus(end: int, distance: int) -> int:
 
 
 def _offsets(rules: list[NormalRule]) -> dict[str, int] | None:
-    """Offsets under which no rule looks ahead (Bellman-Ford); None where there are none."""
+    """Offsets under which no rule looks ahead (Bellman-Ford); None where there are none.
+
+    The user's predicates are kept no later than they hold, and at their own time if that can be; names of subformulas may
+    be later.
+    """
     edges: dict[tuple[str, str], int] = {}
-    offsets: dict[str, int] = {}
+    ahead = 0
+    names: dict[str, None] = {}
     for rule in rules:
         for literal in rule.body:
             if literal.kind is Kind.UNTIL or literal.lo == NEG_INF:
                 return None
             # The operands of Since are brought to the time of the head.
             nearest = 0 if literal.kind is Kind.SINCE else literal.lo
+            ahead += max(0, -nearest)
             for atom in (literal.atom, literal.left):
                 if atom is None:
                     continue
-                offsets.setdefault(atom.predicate, 0)
+                names[atom.predicate] = None
                 if rule.head is not None:
                     key = rule.head.predicate, atom.predicate
                     edges[key] = min(edges.get(key, nearest), nearest)
         if rule.head is not None:
-            offsets.setdefault(rule.head.predicate, 0)
-    for _ in range(len(offsets) + 1):
+            names[rule.head.predicate] = None
+    offsets = {name: ahead if name.startswith("$") else 0 for name in names}
+    for _ in range(len(offsets) + 2):
         changed = False
         for (head, read), nearest in edges.items():
             if offsets[head] + nearest < offsets[read]:
                 offsets[read] = offsets[head] + nearest
                 changed = True
         if not changed:
-            return offsets
+            return _lowered(offsets, edges)
     return None
+
+
+def _lowered(offsets: dict[str, int], edges: dict[tuple[str, str], int]) -> dict[str, int]:
+    """Names of subformulas that are later than need be, brought forward."""
+    changed = True
+    while changed:
+        changed = False
+        for name, offset in offsets.items():
+            if offset > 0:
+                needed = max((offsets[read] - near for (head, read), near in edges.items() if head == name), default=0)
+                if max(needed, 0) < offset:
+                    offsets[name] = max(needed, 0)
+                    changed = True
+    return offsets
 
 
 def _shifted(rules: list[NormalRule], offsets: dict[str, int]) -> Iterable[NormalRule]:

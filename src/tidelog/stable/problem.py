@@ -44,13 +44,19 @@ class Problem:
 
 def prepared(program: Program, data: Dataset, fact: Fact | None = None) -> Problem:
     """The problem, if all of it is on the integers."""
-    if program.temporal is not None:
-        data = data.timed(program.temporal.temporal)
     if program.facts:
         data = data | Dataset.from_facts(program.facts)
+    data = checked(program, data, fact)
+    return Problem(program, data, flatten(program.rules, GRID), facts_of(data))
+
+
+def checked(program: Program, data: Dataset, fact: Fact | None = None) -> Dataset:
+    """The data as the program reads it, if it fits, and all of both is on the integers."""
+    if program.temporal is not None:
+        data = data.timed(program.temporal.temporal)
     refuse_arities(dict(arities_of(program)), data, fact)
     _refuse_fractions(program, data)
-    return Problem(program, data, flatten(program.rules, GRID), facts_of(data))
+    return data
 
 
 def refuse_rationals(timeline: str | None) -> None:

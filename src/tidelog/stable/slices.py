@@ -28,8 +28,7 @@ class Residual:
 class Slices:
     """Solves the slices of one machine."""
 
-    def __init__(self, derived: int) -> None:
-        self._derived = (1 << derived) - 1
+    def __init__(self) -> None:
         self._open: dict[tuple[object, ...], tuple[int, ...]] = {}
 
     def solve(self, rules: Sequence[Residual], given: int) -> tuple[int, ...]:
