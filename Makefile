@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench soak fuzz format clean
+.PHONY: test lint types unit demo bench bench-stable soak fuzz format clean
 
 test: lint types unit
 
@@ -32,6 +32,9 @@ demo: $(VENV)/.run
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+
+bench-stable: $(VENV)/.bench
+	$(BIN)/python benchmarks/stable.py $(BENCH_FLAGS)
 
 soak: $(VENV)/.run
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tidelog.language.facts import format_fact
-from tidelog.language.syntax import Fact
+from tidelog.language.syntax import Fact, Value
 from tidelog.language.times import format_iso
 from tidelog.model import Repeat
 from tidelog.stable import courses
@@ -70,7 +70,8 @@ class StableModel:
             ):
                 if repetition is not None:
                     every, at = Fraction(repetition.every), Fraction(repetition.at)
-                    found += (Repeat(self._fact(atom, p), every, at, is_before) for p in repetition.parts[0])
+                    facts = (Fact(atom[0], self._values(atom), GRID.interval(*part)) for part in repetition.parts[0])
+                    found += (Repeat(fact, every, at, is_before) for fact in facts)
         return tuple(found)
 
     def text(self, iso: bool | None = None) -> str:
@@ -103,12 +104,12 @@ class StableModel:
 
     def _facts(self, parts: Sequence[Sequence[Pair]]) -> Iterator[Fact]:
         for atom, pairs in zip(self._found, parts, strict=True):
-            for pair in pairs:
-                yield self._fact(atom, pair)
+            if pairs:
+                values = self._values(atom)
+                yield from (Fact(atom[0], values, GRID.interval(*pair)) for pair in pairs)
 
-    def _fact(self, atom: Ground, pair: Pair) -> Fact:
-        values = tuple(self._symbols.value(a) for a in atom[1])
-        return Fact(atom[0], values, GRID.interval(*pair))
+    def _values(self, atom: Ground) -> tuple[Value, ...]:
+        return tuple(self._symbols.value(a) for a in atom[1])
 
     def __repr__(self) -> str:
         return f"<StableModel of {len(self.facts)} facts in [{self.lo},{self.hi}]>"

@@ -85,7 +85,9 @@ class Walks:
         self.stuck: Stuck | None = None
         self.runs: list[Run] = []
         self.end: Windows = frozenset()
-        forward = self._forward()
+        #: Where there is one walk only: its slices.
+        self._only = self._straight()
+        forward = self._forward() if self._only is None else []
         if self.stuck is None:
             self._ahead = _Ahead(machine, given.after, accepted)
             good = self._ahead.good(self._final)
@@ -94,6 +96,27 @@ class Walks:
                 self.stuck = Stuck(last + 1, self._final, given.after)
             else:
                 self._backward(forward)
+
+    def _straight(self) -> list[int] | None:
+        """The slices of the one walk that there is; None where there are several, or none."""
+        if len(self.past.parents) != 1:
+            return None
+        (window,) = self.past.parents
+        steps = self.machine.steps
+        slices: list[int] = []
+        for begin, end, atoms in self.given.stretches(self.first, self.last):
+            for time in range(begin, end + 1):
+                found = steps(window, atoms)
+                if len(found) != 1:
+                    return None
+                after, slice = found[0]
+                slices.append(slice)
+                if after == window:
+                    slices += [slice] * (end - time)
+                    break
+                window = after
+        self._final = frozenset((window,))
+        return slices
 
     def _forward(self) -> list[Run]:
         """What can be reached, without a look at what comes after."""
@@ -120,9 +143,6 @@ class Walks:
         """Keep the windows from which one gets to the end."""
         good = self.end
         steps = self.machine.steps
-        if len(good) == len(self._final) == 1 and all(len(run.windows) == 1 for run in forward):
-            self.runs = forward
-            return
         found: list[Run] = []
         for run in reversed(forward):
             time = run.last
@@ -139,6 +159,9 @@ class Walks:
     def traces(self, shown: Callable[[int], int]) -> Iterator[Trace]:
         """One walk for each way to look on the time points, where `shown` says which atoms of a slice are looked at."""
         if self.stuck is not None:
+            return
+        if self._only is not None:
+            yield self._whole(self._only, min(self.past.parents), min(self.end))
             return
         points = [(time, run) for run in self.runs for time in range(run.first, run.last + 1)]
         targets = [run.windows for _, run in points[1:]] + [self.end]
@@ -172,11 +195,6 @@ class Walks:
     def _ways(self, windows: Windows, given: int, targets: Windows, shown: int) -> dict[int, Windows]:
         """The windows after a step, by what the step shows."""
         steps = self.machine.steps
-        if len(windows) == 1:
-            (window,) = windows
-            found = steps(window, given)
-            if len(found) == 1:
-                return {found[0][1] & shown: frozenset((found[0][0],))}
         ways: dict[int, set[Window]] = {}
         for window in windows:
             for after, slice in steps(window, given):
@@ -193,8 +211,7 @@ class Walks:
         shown: Callable[[int], int],
     ) -> Trace:
         """A walk through the windows, with a past before it and a future after it."""
-        window = min(windows)
-        future, right = self._ahead.onwards(window)
+        window = last = min(windows)
         slices: list[int] = []
         for at in range(len(points) - 1, -1, -1):
             time, run = points[at]
@@ -206,9 +223,14 @@ class Walks:
                 if after == window and slice & mask == looks[at]
             )
             slices.append(slice)
-        loop, way = self.past.history(window)
+        return self._whole(slices[::-1], window, last)
+
+    def _whole(self, slices: list[int], begin: Window, end: Window) -> Trace:
+        """Slices with a past before them and a future after them."""
+        loop, way = self.past.history(begin)
+        future, right = self._ahead.onwards(end)
         past = [*loop, *way]
-        return Trace(self.first - len(past), (*past, *slices[::-1], *future), len(loop), right)
+        return Trace(self.first - len(past), (*past, *slices, *future), len(loop), right)
 
 
 class _Ahead:
