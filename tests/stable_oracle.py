@@ -173,9 +173,7 @@ class Judge:
         until = max(settled - word.begin, len(body)) + right * (4 + 40 // right)
         while len(body) < until:
             body.append(body[-right])
-        return all(
-            self.next_is_founded(Word(word.begin, word.left, tuple(body[: n + 1]))) for n in range(len(body))
-        )
+        return all(self.next_is_founded(Word(word.begin, word.left, tuple(body[: n + 1]))) for n in range(len(body)))
 
     def prefixes(self, atoms: str, left: int, begin: int, end: int) -> Iterator[Word]:
         """All words with a founded left part of this period and founded slices from `begin` to `end`."""

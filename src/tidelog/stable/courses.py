@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from tidelog.stable.problem import Pair
+from tidelog.stable.problem import Pair, coalesced
 from tidelog.stable.walk import Trace
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -46,8 +46,19 @@ class Course:
     before: Tail
     after: Tail
 
-    def within(self, lo: int, hi: int) -> list[Pair]:
-        return [(max(a, lo), min(b, hi)) for a, b in self.pairs if a <= hi and b >= lo]
+    def within(self, lo: int, hi: int) -> tuple[Pair, ...]:
+        """The maximal intervals in lo..hi, however far away that is."""
+        found: list[Pair] = []
+        if lo < self.before.at:
+            found += self.before.within(lo, min(hi, self.before.at - 1))
+            lo = self.before.at
+        if lo < self.after.at:
+            last = min(hi, self.after.at - 1)
+            found += [(max(a, lo), min(b, last)) for a, b in self.pairs if a <= last and b >= lo]
+            lo = self.after.at
+        if lo <= hi:
+            found += self.after.within(lo, hi)
+        return coalesced(found)
 
 
 def of_data(pairs: tuple[Pair, ...]) -> Course:

@@ -49,7 +49,11 @@ class StableModel:
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """All relational facts in LO..HI, maximal intervals, sorted by predicate, arguments and time."""
-        return tuple(self._facts([course.within(self.lo, self.hi) for course in self._found.values()]))
+        return self.within(self.lo, self.hi)
+
+    def within(self, lo: int, hi: int) -> tuple[Fact, ...]:
+        """All relational facts from lo to hi, wherever that is."""
+        return tuple(self._facts([course.within(lo, hi) for course in self._found.values()]))
 
     @cached_property
     def repeats_after(self) -> Repeats | None:
