@@ -1,7 +1,8 @@
 """Stable models: the service rule against clingo by hand and against telingo, `make bench-stable`.
 
-A vehicle is serviced 12 steps after its last service. All three are given the same services, as text, and list all services
-up to the last step. Times are CPU seconds; ratios compare rows of one run only. telingo runs as a process of its own.
+A vehicle is serviced 12 steps after its last service. All three are given the same services, as text, and list all
+services up to the last step. Times are CPU seconds; ratios compare rows of one run only. telingo runs as a process of
+its own.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Stable models by definitions 3.2 to 3.5 of the paper, for small propositional programs that only look back.
 
-An interpretation is a word of sets of atoms: `left` repeats for ever before time `begin`, then come the slices of `body`.
-Formulas are evaluated on it as table 1 says. T is a stable model if H, the least interpretation whose HT-pair with T
-satisfies rules and data (theorem 3.4), is T, and no constraint is violated.
+An interpretation is a word of sets of atoms: `left` repeats for ever before time `begin`, then come the slices of
+`body`. Formulas are evaluated on it as table 1 says. T is a stable model if H, the least interpretation whose HT-pair
+with T satisfies rules and data (theorem 3.4), is T, and no constraint is violated.
 
-H on the part that repeats, repeats too: the rules look back only, so H up to a time depends on T up to that time alone, and T
-up to a time and up to one period earlier are the same but for a shift. From there on H is computed point by point.
+H on the part that repeats, repeats too: the rules look back only, so H up to a time depends on T up to that time
+alone, and T up to a time and up to one period earlier are the same but for a shift. From there on H is computed point
+by point.
 
 Nothing here is shared with tidelog but the syntax tree.
 """
@@ -151,7 +152,8 @@ class Judge:
         return left == word.left and not any(self.violated(word, time) for time in range(begin - size, begin))
 
     def next_is_founded(self, word: Word) -> bool:
-        """Whether H is T at the last time point of the body, given that it is so before; and no constraint is violated."""
+        """Whether H is T at the last time point of the body, given that it is so before; and no constraint is
+        violated."""
         time = word.begin + len(word.body) - 1
         here: Slice = frozenset()
         while True:
@@ -167,8 +169,8 @@ class Judge:
         not change any more."""
         if not self.left_is_founded(Word(word.begin, word.left, ())):
             return False
-        # Truth of formulas at t depends on the window before t and on what held ever, since when, and always before: after as
-        # many periods as this nothing of it can change any more.
+        # Truth of formulas at t depends on the window before t and on what held ever, since when, and always before:
+        # after as many periods as this nothing of it can change any more.
         body = list(word.body)
         until = max(settled - word.begin, len(body)) + right * (4 + 40 // right)
         while len(body) < until:

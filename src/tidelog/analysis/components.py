@@ -15,7 +15,6 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.safety import atoms
 from tidelog.language.syntax import Atom, Literal, Rule, Unary
 
-
 Node = TypeVar("Node", bound=Hashable)
 
 

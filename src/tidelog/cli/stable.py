@@ -50,8 +50,9 @@ def stable(
     as_json: bool,
     times: str | None,
 ) -> int:
-    """Print stable models of RULES and DATA over the integer timeline: the facts of each in LO..HI, and as comments what
-    repeats for ever. Exit code 0 if there is a model (or yes), 1 if there is none (or no), 3 if that could not be decided.
+    """Print stable models of RULES and DATA over the integer timeline: the facts of each in LO..HI, and as comments
+    what repeats for ever. Exit code 0 if there is a model (or yes), 1 if there is none (or no), 3 if that could not be
+    decided.
 
     \b
     Example:

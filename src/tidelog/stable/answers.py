@@ -39,8 +39,8 @@ def stable_models(
     progress: Progress | None = None,
     most: int = MOST_WINDOWS,
 ) -> StableModels:
-    """The stable models over the integer timeline that differ on LO..HI (`between`, the data's range unless given): up to
-    so many, or all of them for `models=0`.
+    """The stable models over the integer timeline that differ on LO..HI (`between`, the data's range unless given): up
+    to so many, or all of them for `models=0`.
 
     Raises `Undecided` where the search, which looks at no more than `most` windows, does not come to an end.
 

@@ -1,7 +1,7 @@
 """A ground program over a stretch of time as text for clingo.
 
-`Stretch.at` says what an atom at a time is in the text: a fact or not if rules do not derive it; else `s(atom,time)` with the
-time folded into the stretch, or nothing where it cannot hold. Operators over ranges get atoms of their own.
+`Stretch.at` says what an atom at a time is in the text: a fact or not if rules do not derive it; else `s(atom,time)`
+with the time folded into the stretch, or nothing where it cannot hold. Operators over ranges get atoms of their own.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Encoding:
             self.lines += [f"{name} :- {', '.join(body)}." for body in bodies]
         return name
 
-    def _chain(self, key: tuple[object, ...], time: int, step: int, define: Callable[[int, str], list[list[str]]]) -> str:
+    def _chain(
+        self, key: tuple[object, ...], time: int, step: int, define: Callable[[int, str], list[list[str]]]
+    ) -> str:
         """An atom for each time that is defined by the one before it, in the direction of `step`; at the end of the
         stretch round the part that repeats, or anything if nothing is known there."""
         period = self.wrap_left if step < 0 else self.wrap_right
@@ -151,5 +153,7 @@ class Encoding:
         if not period:
             return self._chain(("always", atom, step), time, step, lambda t, before: [[self.at(atom, t), before]])
         loop = [self.at(atom, end - step * k) for k in range(period)]
-        texts = [*loop, *(self.at(atom, t) for t in range(time, end + step, step))] if (end - time) * step >= 0 else loop
+        texts = (
+            [*loop, *(self.at(atom, t) for t in range(time, end + step, step))] if (end - time) * step >= 0 else loop
+        )
         return self._all(texts)

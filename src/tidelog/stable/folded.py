@@ -1,6 +1,7 @@
 """Interpretations for all time that repeat at both ends, folded into a finite stretch.
 
-The times of the stretch are `first` to `last`; before it its first `left` points repeat, after it its last `right` ones.
+The times of the stretch are `first` to `last`; before it its first `left` points repeat, after it its last `right`
+ones.
 """
 
 from __future__ import annotations

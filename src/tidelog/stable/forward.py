@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidelog.stable.grounding import Component, Ground, GroundLiteral, Grounding, GroundRule, components
+from tidelog.stable.grounding import Component, Ground, Grounding, GroundLiteral, GroundRule, components
 from tidelog.stable.limits import Limit
 from tidelog.stable.machine import Machine, Shape, shape_of
 from tidelog.stable.normal import Directed, Kind

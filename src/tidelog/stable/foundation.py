@@ -1,17 +1,17 @@
 """Is an interpretation founded? A proof that it is the least model relative to itself (theorem 3.4).
 
-The interpretation T is for all time and repeats at both ends. That T contains what the rules derive is checked when T is
-made; here everything in T has to be derived, with negation read in T. Three derivations on finite stretches of time
+The interpretation T is for all time and repeats at both ends. That T contains what the rules derive is checked when T
+is made; here everything in T has to be derived, with negation read in T. Three derivations on finite stretches of time
 suffice, in each of which nothing is known outside:
 
 1. in the middle, from nothing;
-2. to the right: what holds throughout one stretch as long as the rules reach, in the part that repeats, yields what holds
-   in the period after it; shifted by that period again and again, it yields everything to the right;
+2. to the right: what holds throughout one stretch as long as the rules reach, in the part that repeats, yields what
+   holds in the period after it; shifted by that period again and again, it yields everything to the right;
 3. to the left, likewise.
 
-The atoms for which all three succeed are derived at all times. `Boxminus[a,inf)` and `Boxplus[a,inf)` over such an atom may
-then be believed where they hold in T, and the three are tried again. A proof is a proof; that there is none in the
-stretches tried here does not mean that T is not founded.
+The atoms for which all three succeed are derived at all times. `Boxminus[a,inf)` and `Boxplus[a,inf)` over such an
+atom may then be believed where they hold in T, and the three are tried again. A proof is a proof; that there is none
+in the stretches tried here does not mean that T is not founded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _Known = dict[int, set[int]]
 class Foundation:
     """A part of a ground program, an interpretation T, and what is given."""
 
-    def __init__(self, rules: Sequence[GroundRule], atoms: Iterable[int], truth: Truth, given: Truth, fold: Fold) -> None:
+    def __init__(
+        self, rules: Sequence[GroundRule], atoms: Iterable[int], truth: Truth, given: Truth, fold: Fold
+    ) -> None:
         self.rules = [rule for rule in rules if rule.head >= 0]
         self.atoms = frozenset(atoms)
         self.truth, self.given, self.fold = truth, given, fold
@@ -74,7 +76,8 @@ class Foundation:
             found &= right & left
 
     def _step(self, atoms: frozenset[int], begin: int, block: int, period: int, margin: int) -> frozenset[int]:
-        """Of some atoms that are derived in the block from `begin` on, those that are derived in the period after it."""
+        """Of some atoms that are derived in the block from `begin` on, those that are derived in the period after
+        it."""
         if period > 0:
             lo, hi = begin, begin + block - 1
             next_lo, next_hi = hi + 1, hi + period

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What repeats for ever: `facts` in one period, which begins at `start` or, before the data, ends right before it."""
+    """What repeats for ever: `facts` in one period, which begins at `start` or, before the data, ends right before
+    it."""
 
     start: Fraction
     every: Fraction

@@ -1,12 +1,14 @@
 """Rules with plain heads, and the direction in which they propagate.
 
-What `analysis.flatten` gives still has ranges on heads. Here a rule derives its head at one time point, and each literal
-reads one atom at distances into the past (negative ones are in the future): `Diamond` over a range, `Box` over a range,
-or `Since`. A head over a range gets a name: `Boxplus[a,b] P :- body` is `H :- body` and `P :- Diamondminus[a,b] H`.
+What `analysis.flatten` gives still has ranges on heads. Here a rule derives its head at one time point, and each
+literal reads one atom at distances into the past (negative ones are in the future): `Diamond` over a range, `Box` over
+a range, or `Since`. A head over a range gets a name: `Boxplus[a,b] P :- body` is `H :- body` and `P :-
+Diamondminus[a,b] H`.
 
-A program is forward-propagating if nothing depends on its own future. Shifting head and body of a rule together changes
-nothing; more generally, every predicate may be kept at a time of its own, `offset` later than its facts hold. Offsets
-under which no rule looks ahead are a system of difference constraints: they exist if no cycle of rules looks ahead in sum.
+A program is forward-propagating if nothing depends on its own future. Shifting head and body of a rule together
+changes nothing; more generally, every predicate may be kept at a time of its own, `offset` later than its facts hold.
+Offsets under which no rule looks ahead are a system of difference constraints: they exist if no cycle of rules looks
+ahead in sum.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ class NormalAtom:
 class NormalLiteral:
     """An atom under one operator with a range of distances into the past.
 
-    `left` is the left operand of Since and Until; there the range is that of the operator, and the right operand alone is
-    never enough (other rules say where it is).
+    `left` is the left operand of Since and Until; there the range is that of the operator, and the right operand alone
+    is never enough (other rules say where it is).
     """
 
     kind: Kind
@@ -138,8 +140,9 @@ def _bodies(rule: FlatRule) -> list[tuple[_Body, tuple[NormalAtom, ...]]]:
             return [((NormalLiteral(kind, right, lo, hi, left=left),), ())]
         return [(_until(left, right, distance), (left,)) for distance in range(lo, hi + 1)]
     if len(rule.body) == 2 and rule.predicate.startswith("$") and rule.predicate[1:].isdigit():
-        # A subformula that was given a name, of two literals: Since without its left operand, over the values that the left operand may have: the second literal asks
-        # whether it ever holds, for the sake of its variables. Grounding knows the values.
+        # A subformula that was given a name, of two literals: Since without its left operand, over the values that
+        # the left operand may have: the second literal asks whether it ever holds, for the sake of its variables.
+        # Grounding knows the values.
         binder = NormalAtom(rule.body[1].predicate, rule.body[1].args)
         return [((_literal(rule.body[0]),), (binder,))]
     return [(tuple(_literal(part) for part in rule.body), ())]
@@ -171,8 +174,8 @@ def _plus(end: int, distance: int) -> int:
 def _offsets(rules: list[NormalRule]) -> dict[str, int] | None:
     """Offsets under which no rule looks ahead (Bellman-Ford); None where there are none.
 
-    The user's predicates are kept no later than they hold, and at their own time if that can be; names of subformulas may
-    be later.
+    The user's predicates are kept no later than they hold, and at their own time if that can be; names of subformulas
+    may be later.
     """
     edges: dict[tuple[str, str], int] = {}
     ahead = 0

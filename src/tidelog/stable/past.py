@@ -5,16 +5,18 @@ beginning. Which of them are founded? Write T for such a walk, and H for what ca
 negation read in T. T is founded if H, begun early enough, is T. If H is T at one window, it is T from there on.
 
 So a strongly connected component of the graph has founded walks if, from one of its windows and with H empty, one can
-walk inside of it to where H is T: from there one returns to the beginning, and goes round for ever. `Diamondminus[a,inf)`
-and `Since[a,inf)` are flags that H has to earn like everything else, so that a flag without a witness on the loop is not
-believed. A flag of `Boxminus[a,inf)` that is false needs a time on the loop at which its operand is false.
+walk inside of it to where H is T: from there one returns to the beginning, and goes round for ever.
+`Diamondminus[a,inf)` and `Since[a,inf)` are flags that H has to earn like everything else, so that a flag without a
+witness on the loop is not believed. A flag of `Boxminus[a,inf)` that is false needs a time on the loop at which its
+operand is false.
 
-A flag of `Boxminus[a,inf)` that is true, where a rule needs it so, has to be earned, too, but no finite walk does that:
-it is true if its operand has been derived at all times, without the flag. That takes stages: in stage k the first k flags
-are believed, and the operand of the next one must be derived at every time; in the last stage H must be T. A walk
-without a beginning does so if it can be cut at infinitely many places such that what is derived from nothing between one
-cut and the next is enough, from then on, to satisfy each stage up to the cut thereafter. Cuts that lead to each other in a
-circle are such a walk, and if there is a walk, there is such a circle, since there are finitely many windows.
+A flag of `Boxminus[a,inf)` that is true, where a rule needs it so, has to be earned, too, but no finite walk does
+that: it is true if its operand has been derived at all times, without the flag. That takes stages: in stage k the
+first k flags are believed, and the operand of the next one must be derived at every time; in the last stage H must be
+T. A walk without a beginning does so if it can be cut at infinitely many places such that what is derived from nothing
+between one cut and the next is enough, from then on, to satisfy each stage up to the cut thereafter. Cuts that lead to
+each other in a circle are such a walk, and if there is a walk, there is such a circle, since there are finitely many
+windows.
 """
 
 from __future__ import annotations

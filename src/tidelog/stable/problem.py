@@ -65,8 +65,8 @@ def refuse_rationals(timeline: str | None) -> None:
             Diagnostic(
                 "TL321",
                 "stable models cannot be computed over the rational timeline",
-                law="over the rationals it is undecidable whether a program with negation has a stable model, even if it "
-                "only looks back",
+                law="over the rationals it is undecidable whether a program with negation has a stable model, "
+                "even if its rules only look back",
                 help="use the integers: leave --timeline out, and choose a unit of time that makes all times integers",
             )
         )

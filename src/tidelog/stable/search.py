@@ -1,11 +1,12 @@
 """Stable models of programs that look both ways: a search for models that repeat at both ends.
 
-Each part of the ground program is folded into stretches of time of growing size, and clingo finds its stable models there.
-Every stable model that repeats so is one of them, but not the other way round: what is derived at one time of a fold is not
-derived at all times that are like it. So each is verified (`foundation`) before it is believed.
+Each part of the ground program is folded into stretches of time of growing size, and clingo finds its stable models
+there. Every stable model that repeats so is one of them, but not the other way round: what is derived at one time of a
+fold is not derived at all times that are like it. So each is verified (`foundation`) before it is believed.
 
-A second program leaves open what holds outside of a stretch. Every stable model, whatever it does elsewhere, is a model of it.
-So where it has no model, there is none, and where it has no model that looks other than those found, there are no others.
+A second program leaves open what holds outside of a stretch. Every stable model, whatever it does elsewhere, is a
+model of it. So where it has no model, there is none, and where it has no model that looks other than those found,
+there are no others.
 """
 
 from __future__ import annotations
@@ -64,7 +65,13 @@ class SearchPart:
     mirrored = False
 
     def __init__(
-        self, search: Search, component: Component, atoms: tuple[Ground, ...], lo: int, hi: int, question: Question | None
+        self,
+        search: Search,
+        component: Component,
+        atoms: tuple[Ground, ...],
+        lo: int,
+        hi: int,
+        question: Question | None,
     ) -> None:
         self.limit = search.limit
         self.component, self.atoms = component, atoms

@@ -1,8 +1,8 @@
 """Along a stream: at each time point, what holds in some and in all stable models so far.
 
-The windows that are possible before the present time are kept for each component. Constants that come for the first time
-make new instances of rules; whatever these need has never held, so they change nothing in the past, but they may join
-components. So every atom is remembered for as long as any rule could ask for it.
+The windows that are possible before the present time are kept for each component. Constants that come for the first
+time make new instances of rules; whatever these need has never held, so they change nothing in the past, but they may
+join components. So every atom is remembered for as long as any rule could ask for it.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class StableReasoner:
         return self._advanced(now)
 
     def feed(self, data: Dataset) -> Iterator[list[StableStep]]:
-        """Facts in the order in which they come (`Dataset` read with `ordered`), pushed at the times at which they begin."""
+        """Facts in the order in which they come (`Dataset` read with `ordered`), pushed at the times at which they
+        begin."""
         rows = [
             (int(order), fact)
             for relation in data.relations.values()
