@@ -10,6 +10,8 @@ import click
 from tidelog.cli.options import UNDECIDED, load, rules_argument, time_range
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tidelog.data.dataset import Dataset
     from tidelog.language.program import Program
     from tidelog.stable.stream import StableStep
@@ -104,14 +106,13 @@ def _follow(program: Program, background: Dataset, source: str, most: int, as_js
 
     reasoner = StableReasoner(program, background=background, most=most)
 
-    def show(steps: list[StableStep]) -> None:
-        iso = reasoner.dates if times is None else times == "iso"
+    def show(steps: Iterable[StableStep]) -> None:
         for step in steps:
+            iso = reasoner.dates if times is None else times == "iso"
             click.echo(_step_line(step, iso) if as_json else _step_text(step, iso), nl=False)
 
     for piece in pieces(source):
-        for steps in reasoner.feed(piece.data):
-            show(steps)
+        show(reasoner.feed(piece.data))
         if piece.error is not None:
             raise piece.error
     show(reasoner.finish())

@@ -45,6 +45,7 @@ class Limit:
                 "TL323",
                 f"it could not be decided which stable models there are: {reason}",
                 law="the search for stable models is bounded",
-                help="ask about fewer constants that depend on each other, or use operators with shorter ranges",
+                help="choose a larger unit of time, use operators with shorter ranges, or ask about fewer constants that "
+                "depend on each other",
             )
         )

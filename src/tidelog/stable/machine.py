@@ -112,6 +112,8 @@ class Machine:
             self._check(kind, atom, lo, hi, -1, retention)
         self.slots = [atom for atom in range(shape.atoms) if retention[atom]]
         self.retention = retention
+        # Windows of thousands of bits count as several, since it is memory that is bounded.
+        self._weight = 1 + sum(retention) // 256
         self.masks = [(1 << retention[atom]) - 1 for atom in self.slots]
         self._slot = {atom: i for i, atom in enumerate(self.slots)}
         self._memo: dict[tuple[Window, int], tuple[Step, ...]] = {}
@@ -202,10 +204,10 @@ class Machine:
         key = window, given
         known = self._memo.get(key)
         if known is None:
-            self.note(1)
+            self.note(self._weight)
             slices = self._slices.solve(self._residual(window), given)
             known = tuple((self.after(window, slice), slice) for slice in slices)
-            if len(self._memo) >= _MOST_MEMORIES:
+            if len(self._memo) * self._weight >= _MOST_MEMORIES:
                 self._memo.clear()
             self._memo[key] = known
         return known

@@ -112,7 +112,7 @@ class StableReasoner:
         self.dates = self.dates or data.dates
         new = self._on_time(data, now)
         self._clock = max(now, self._clock)
-        steps = self._advanced(self._clock - 1)
+        steps = list(self._advanced(self._clock - 1))
         self._take(new)
         self._point(now)
         return steps
@@ -122,9 +122,9 @@ class StableReasoner:
         now = _integer(t)
         self._clock = max(now + 1, self._clock)
         self._point(now)
-        return self._advanced(now)
+        return list(self._advanced(now))
 
-    def feed(self, data: Dataset) -> Iterator[list[StableStep]]:
+    def feed(self, data: Dataset) -> Iterator[StableStep]:
         """Facts in the order in which they come (`Dataset` read with `ordered`), pushed at the times at which they
         begin."""
         rows = [
@@ -136,11 +136,11 @@ class StableReasoner:
         together: list[Fact] = []
         for _, fact in rows:
             if together and fact.interval.lo != together[0].interval.lo:
-                yield self._fed(together, data.dates)
+                yield from self._fed(together, data.dates)
                 together = []
             together.append(fact)
         if together:
-            yield self._fed(together, data.dates)
+            yield from self._fed(together, data.dates)
 
     def _fed(self, facts: list[Fact], dates: bool) -> list[StableStep]:
         self.dates = self.dates or dates
@@ -156,9 +156,9 @@ class StableReasoner:
             )
         return self.push(begin, facts)
 
-    def finish(self) -> list[StableStep]:
+    def finish(self) -> Iterator[StableStep]:
         """The end of the stream: time goes on to the last time in the input, and stops."""
-        return self._advanced(max(self._points)) if self._points else []
+        return self._advanced(max(self._points, default=NEG_INF))
 
     # Facts
 
@@ -320,23 +320,21 @@ class StableReasoner:
 
     # Time
 
-    def _advanced(self, now: int) -> list[StableStep]:
+    def _advanced(self, now: int) -> Iterator[StableStep]:
         """Work out everything up to a time; what is known at the points to be told."""
-        found = []
         if self._next is None:
             if not self._points:
-                return []
+                return
             self._next = min(self._points)
             self._join()
         while self._points and self._points[0] <= now:
             point = heappop(self._points)
             if point >= self._next:
                 self._work(point)
-                found.append(self._told(point))
+                yield self._told(point)
         if self._next <= now:
             self._work(now)
         self._forget()
-        return found
 
     def _work(self, until: int) -> None:
         """Every component, slice by slice, up to a time."""
