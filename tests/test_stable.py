@@ -216,7 +216,7 @@ def test_the_search_for_both_directions_agrees_where_one_is_enough(monkeypatch: 
         program, data, _, _ = case(seed)
         expected = {look(model) for model in tl.stable_models(program, data, models=0, between=(LO, HI))}
         with monkeypatch.context() as patched:
-            patched.setattr(answers, "_method", Search)
+            patched.setattr(answers, "_methods", lambda problem, limit: [Search(problem, limit)])
             found: set[tuple[frozenset[str], ...]] = set()
             try:
                 for model in tl.stable_models(program, data, models=0, between=(LO, HI)):

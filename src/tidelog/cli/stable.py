@@ -34,9 +34,7 @@ _EXIT = {"yes": 0, "no": 1, "unknown": UNDECIDED}
 @click.option("--cautious", metavar="FACT", help="Say whether FACT holds in all stable models.")
 @click.option("--input", "source", metavar="STREAM", help="Go along a stream: what holds in some and in all models.")
 @click.option("--timeline", type=click.Choice(["rational", "integer"]), help="Always integer.")
-@click.option(
-    "--most", metavar="W", type=click.IntRange(min=1), help="Give up after so many windows. Default: 2000000."
-)
+@click.option("--most", metavar="W", type=click.IntRange(min=1), help="Give up after so many windows. Default: 500000.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (with --input, one a line).")
 @click.option("--time", "times", type=click.Choice(["number", "iso"]), help="How times print. Default: as in the data.")
 def stable(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.language.facts import parse_fact
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from tidelog.language.program import Program
 
 Progress = Callable[[str], None]
+T = TypeVar("T")
 
 
 def stable_models(
@@ -94,28 +94,42 @@ def stable_entails(
 
 
 def _answer(problem: Problem, fact: Fact, brave: bool, limit: Limit) -> Answer:
-    symbols = problem.data.symbols
-    atom = fact.predicate, tuple(symbols.intern(value) for value in fact.args)
+    atom = fact.predicate, tuple(problem.data.symbols.intern(value) for value in fact.args)
     pair = pair_of(fact.interval)
-    method = _method(problem, limit)
 
-    def some_model(question: Question | None) -> bool:
-        return _all_satisfiable(method.parts(0, 0, question))
+    def ask(method: Forward | Search) -> bool:
+        def some_model(question: Question | None) -> bool:
+            return _all_satisfiable(method.parts(0, 0, question))
 
-    if pair is not None and method.derived(atom):
-        yes = some_model(Question(atom, pair, fails=not brave)) is brave
-    else:
+        if pair is not None and method.grounding.derived(atom):
+            return some_model(Question(atom, pair, fails=not brave)) is brave
         # No rule derives the atom: it holds in all models where the data has it, and nowhere else.
         holds = pair is None or any(lo <= pair[0] and pair[1] <= hi for lo, hi in problem.facts.get(atom, ()))
-        yes = holds and some_model(None) if brave else holds or not some_model(None)
-    return Answer.YES if yes else Answer.NO
+        return holds and some_model(None) if brave else holds or not some_model(None)
+
+    return Answer.YES if _decided(problem, limit, ask) else Answer.NO
 
 
-def _method(problem: Problem, limit: Limit) -> Forward | Search:
-    """How the models are found: along the direction in which the rules propagate, if there is one."""
+def _methods(problem: Problem, limit: Limit) -> Iterator[Forward | Search]:
+    """How models are found: along the direction in which the rules propagate, if there is one; if there is none, or too
+    much to look at, by the search for models that repeat."""
     program = directed(problem.rules)
     refuse_endless(problem, mirrored=program is not None and program.mirrored)
-    return Search(problem, limit) if program is None else Forward(problem, program, limit)
+    if program is not None:
+        yield Forward(problem, program, limit)
+    yield Search(problem, limit.again())
+
+
+def _decided(problem: Problem, limit: Limit, ask: Callable[[Forward | Search], T]) -> T:
+    """The answer of the first method that has one."""
+    undecided = None
+    for method in _methods(problem, limit):
+        try:
+            return ask(method)
+        except Undecided as reason:
+            undecided = undecided or reason
+    assert undecided is not None
+    raise undecided
 
 
 def _all_satisfiable(parts: Iterable[Part | SearchPart]) -> bool:
@@ -137,12 +151,13 @@ class StableModels:
 
     def __init__(self, problem: Problem, lo: int, hi: int, models: int, limit: Limit) -> None:
         self.lo, self.hi = lo, hi
-        self._problem, self._limit, self._number = problem, limit, models
-        self._parts: list[Part | SearchPart] = [*_method(problem, limit).parts(lo, hi)]
+        self._problem, self._number = problem, models
 
-    @cached_property
-    def satisfiable(self) -> bool:
-        return _all_satisfiable(self._parts)
+        def ask(method: Forward | Search) -> tuple[bool, list[_Kept]]:
+            parts: list[Part | SearchPart] = [*method.parts(lo, hi)]
+            return _all_satisfiable(parts), [_Kept(part) for part in parts]
+
+        self.satisfiable, self._parts = _decided(problem, limit, ask)
 
     def __iter__(self) -> Iterator[StableModel]:
         return islice(self._all(), self._number or None)
@@ -153,7 +168,7 @@ class StableModels:
         given: dict[Ground, Course] = {
             atom: of_data(pairs) for atom, pairs in self._problem.facts.items() if not atom[0].startswith("$")
         }
-        for choice in _products([_Kept(part) for part in self._parts]):
+        for choice in _products(self._parts):
             found = dict(given)
             for some in choice:
                 found.update(some)

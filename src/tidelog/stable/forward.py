@@ -53,11 +53,6 @@ class Forward:
             if part.walks.stuck is not None:
                 return
 
-    def derived(self, atom: Ground) -> bool:
-        """Whether some rule may derive the atom."""
-        number = self.grounding.numbers.get(atom)
-        return any(rule.head == number for rule in self.grounding.instances)
-
     def offset(self, atom: Ground) -> int:
         return self.program.offsets.get(atom[0], 0)
 

@@ -100,8 +100,10 @@ class Grounding:
                 if self._match(plan.positive[position][1], args, binding):
                     self._join(number, plan.orders[position], 0, binding)
 
-    def possible(self, atom: Ground) -> bool:
-        return atom[1] in self._possible[atom[0]]
+    def derived(self, atom: Ground) -> bool:
+        """Whether some instance may derive the atom."""
+        number = self.numbers.get(atom)
+        return number is not None and any(rule.head == number for rule in self.instances)
 
     def _possibly(self, atom: Ground) -> None:
         predicate, args = atom

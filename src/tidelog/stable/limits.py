@@ -9,7 +9,7 @@ from tidelog.errors import Diagnostic
 from tidelog.reasoning import Undecided
 
 #: The most windows that are looked at unless told.
-MOST_WINDOWS = 2_000_000
+MOST_WINDOWS = 500_000
 
 #: Seconds between two words of progress.
 _EVERY = 2.0
@@ -24,6 +24,10 @@ class Limit:
         self.doing = "searching"
         self._progress = progress
         self._said = monotonic()
+
+    def again(self) -> Limit:
+        """The same limit, for another way."""
+        return Limit(self.most, self._progress)
 
     def note(self, windows: int) -> None:
         self.count += windows
@@ -45,7 +49,7 @@ class Limit:
                 "TL323",
                 f"it could not be decided which stable models there are: {reason}",
                 law="the search for stable models is bounded",
-                help="choose a larger unit of time, use operators with shorter ranges, or ask about fewer constants that "
-                "depend on each other",
+                help="choose a larger unit of time, use operators with shorter ranges, or ask about fewer constants "
+                "that depend on each other",
             )
         )

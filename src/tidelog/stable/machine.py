@@ -117,7 +117,7 @@ class Machine:
         self.masks = [(1 << retention[atom]) - 1 for atom in self.slots]
         self._slot = {atom: i for i, atom in enumerate(self.slots)}
         self._memo: dict[tuple[Window, int], tuple[Step, ...]] = {}
-        self._slices = Slices()
+        self._slices = Slices(note)
 
     def _check(self, kind: Kind, atom: int, lo: int, hi: int, left: int, retention: list[int]) -> int:
         key = kind, atom, lo, hi, left

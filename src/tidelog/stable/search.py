@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from tidelog.stable.encoding import FALSE, TRUE, At, Encoding
 from tidelog.stable.folded import Fold
@@ -46,10 +47,6 @@ class Search:
             atoms = tuple(self.grounding.atoms[a] for a in (*component.derived, *component.read))
             mine = question if question is not None and question.atom in atoms[: len(component.derived)] else None
             yield SearchPart(self, component, atoms, lo, hi, mine)
-
-    def derived(self, atom: Ground) -> bool:
-        number = self.grounding.numbers.get(atom)
-        return any(rule.head == number for rule in self.grounding.instances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +87,19 @@ class SearchPart:
             if abs(end) != POS_INF
         ]
         self.reach = max(ends, default=0)
+        self._models = self._found()
+        self._begun: list[Trace] = []
 
     def satisfiable(self) -> bool:
-        return next(self._found(), None) is not None
+        """Whether there is a model; raises where that is not known."""
+        if not self._begun:
+            self._begun = list(islice(self._models, 1))
+        return bool(self._begun)
 
     def traces(self) -> Iterator[Trace]:
-        return self._found()
+        """Models that look different on LO..HI; raises where it is not known whether there are more."""
+        self.satisfiable()
+        return chain(self._begun, self._models)
 
     def given(self, atom: int, time: int) -> bool:
         return any(lo <= time <= hi for lo, hi in self.facts.get(atom, ()))
@@ -107,7 +111,6 @@ class SearchPart:
     # The search
 
     def _found(self) -> Iterator[Trace]:
-        """Models that look different on LO..HI; raises where it is not known whether there are more."""
         looks: list[frozenset[tuple[int, int]]] = []
         biggest = 0
         for size in self._sizes():

@@ -5,14 +5,10 @@ Most slices are decided by the well-founded model; what it leaves open goes to c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tidelog.stable.solver import control
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +22,10 @@ class Residual:
 
 
 class Slices:
-    """Solves the slices of one machine."""
+    """Solves the slices of one machine; `note` hears of each slice that clingo finds."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[int], None]) -> None:
+        self._note = note
         self._open: dict[tuple[object, ...], tuple[int, ...]] = {}
 
     def solve(self, rules: Sequence[Residual], given: int) -> tuple[int, ...]:
@@ -77,23 +74,23 @@ class Slices:
         ]
         key = (*sorted(set(left)), lower, upper)
         if key not in self._open:
-            self._open[key] = tuple(sorted(lower | extra for extra in _answer_sets(left)))
+            self._open[key] = tuple(sorted(lower | extra for extra in self._answer_sets(left)))
         return self._open[key]
 
-
-def _answer_sets(rules: Sequence[tuple[int, int, int]]) -> Iterator[int]:
-    solver = control(["--models=0"])
-    text = []
-    for head, pos, neg in rules:
-        body = [f"a({i})" for i in bits(pos)] + [f"not a({i})" for i in bits(neg)]
-        text.append((f"a({head})" if head >= 0 else "") + (":- " + ", ".join(body) if body or head < 0 else "") + ".")
-    solver.add("base", [], "\n".join(text))
-    solver.ground([("base", [])])
-    found: list[int] = []
-    with solver.solve(yield_=True) as handle:
-        for model in handle:
-            found.append(sum(1 << symbol.arguments[0].number for symbol in model.symbols(atoms=True)))
-    yield from found
+    def _answer_sets(self, rules: Sequence[tuple[int, int, int]]) -> Iterator[int]:
+        solver = control(["--models=0"])
+        text = []
+        for head, pos, neg in rules:
+            body = [f"a({i})" for i in bits(pos)] + [f"not a({i})" for i in bits(neg)]
+            text.append(
+                (f"a({head})" if head >= 0 else "") + (":- " + ", ".join(body) if body or head < 0 else "") + "."
+            )
+        solver.add("base", [], "\n".join(text))
+        solver.ground([("base", [])])
+        with solver.solve(yield_=True) as handle:
+            for model in handle:
+                self._note(1)
+                yield sum(1 << symbol.arguments[0].number for symbol in model.symbols(atoms=True))
 
 
 def bits(mask: int) -> Iterator[int]:
