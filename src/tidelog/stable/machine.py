@@ -204,8 +204,8 @@ class Machine:
         key = window, given
         known = self._memo.get(key)
         if known is None:
-            self.note(self._weight)
             slices = self._slices.solve(self._residual(window), given)
+            self.note(self._weight * max(1, len(slices)))
             known = tuple((self.after(window, slice), slice) for slice in slices)
             if len(self._memo) * self._weight >= _MOST_MEMORIES:
                 self._memo.clear()

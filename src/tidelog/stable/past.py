@@ -28,12 +28,19 @@ from itertools import permutations, product
 from typing import TypeVar
 
 from tidelog.analysis.components import strongly_connected
+from tidelog.stable.encoding import FALSE, TRUE, Encoding
+from tidelog.stable.grounding import GroundLiteral, GroundRule
 from tidelog.stable.limits import Limit
 from tidelog.stable.machine import Machine, Step, Window
 from tidelog.stable.normal import Kind
+from tidelog.stable.slices import bits
+from tidelog.stable.solver import control
+from tidelog.timeline.grid import POS_INF
 
-#: Windows over more bits than this are not listed.
+#: Windows over more bits than this are not all listed.
 MOST_BITS = 16
+#: Of those that are found by clingo, at most so many are looked at.
+MOST_LATE_WINDOWS = 20_000
 
 _Graph = dict[Window, tuple[Step, ...]]
 #: What is derived in each stage.
@@ -91,11 +98,11 @@ def _windows(machine: Machine, held: int, possible: int, limit: Limit) -> Iterat
     always = machine.constant(held)
     free = possible & ~held
     choices: list[range | tuple[int, ...]] = []
-    bits = 0
+    size = 0
     for i, atom in enumerate(machine.slots):
         if free >> atom & 1:
             choices.append(range(machine.masks[i] + 1))
-            bits += machine.retention[atom]
+            size += machine.retention[atom]
         else:
             choices.append((always[i],))
     flags: list[tuple[int, ...]] = []
@@ -103,14 +110,58 @@ def _windows(machine: Machine, held: int, possible: int, limit: Limit) -> Iterat
         open_left = flag.kind is Kind.SINCE and free >> flag.left & 1
         if free >> flag.atom & 1 or (open_left and possible >> flag.atom & 1):
             flags.append((0, 1 << i))
-            bits += 1
+            size += 1
         else:
             flags.append((always[-1] & 1 << i,))
-    if bits > MOST_BITS:
-        raise limit.exceeded(f"what may have held before the data has 2^{bits} possible windows")
+    if size > MOST_BITS:
+        yield from _late_windows(machine, held, free, limit)
+        return
     for histories in product(*choices):
         for some in product(*flags):
             yield (*histories, sum(some))
+
+
+def _late_windows(machine: Machine, held: int, free: int, limit: Limit) -> Iterator[Window]:
+    """The windows that come about after as many slices as a window has, whatever was before: found by clingo, where the
+    windows that could be written down are too many."""
+    length = max(machine.retention)
+    end = 2 * length + 1
+
+    def at(atom: int, time: int) -> str:
+        if held >> atom & 1:
+            return TRUE
+        return f"s({atom},{time})" if free >> atom & 1 else FALSE
+
+    text = Encoding(at, 1, end, 0, 0)
+    text.lines += [f"{{ s({atom},1..{length}) }}." for atom in bits(free)]
+    for number, head, body in machine.shape.rules:
+        if head >= 0 and not free >> head & 1:
+            continue
+        rule = GroundRule(number, head, tuple(GroundLiteral(*literal) for literal in body))
+        for time in range(length + 1, end):
+            text.rule(rule, time, at(head, time) if head >= 0 else "")
+    flags = [
+        text.literal(GroundLiteral(flag.kind, flag.atom, flag.distance, POS_INF, False, flag.left), end)
+        for flag in machine.flags
+    ]
+    text.lines += [f"flag({i}) :- {name}." for i, name in enumerate(flags) if name != FALSE]
+    text.lines += [f"#project s({atom},{t}) : s({atom},{t})." for atom in bits(free) for t in range(length + 1, end)]
+    solver = control(["--models=0", "--project=project"])
+    solver.add("base", [], "\n".join([*text.lines, "#project flag/1.", "#show s/2.", "#show flag/1."]))
+    solver.ground([("base", [])])
+    with solver.solve(yield_=True) as handle:
+        for number, model in enumerate(handle):
+            limit.note(1)
+            if number == MOST_LATE_WINDOWS:
+                raise limit.exceeded(f"before the data more than {MOST_LATE_WINDOWS:,} windows are possible")
+            found = {(s.name, *(a.number for a in s.arguments)) for s in model.symbols(shown=True)}
+            histories = [
+                mask
+                if held >> atom & 1
+                else sum(1 << d for d in range(machine.retention[atom]) if ("s", atom, end - 1 - d) in found)
+                for atom, mask in zip(machine.slots, machine.masks, strict=True)
+            ]
+            yield (*histories, sum(1 << i for i in range(len(flags)) if ("flag", i) in found))
 
 
 class _Loop:

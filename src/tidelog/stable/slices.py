@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from tidelog.stable.solver import control
 
 
+#: A slice that clingo finds costs as much as so many windows.
+_COST = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Residual:
     """`head :- pos, not neg` over bits of atoms; a head of -1 is a constraint. `number` is that of the rule."""
@@ -89,7 +93,7 @@ class Slices:
         solver.ground([("base", [])])
         with solver.solve(yield_=True) as handle:
             for model in handle:
-                self._note(1)
+                self._note(_COST)
                 yield sum(1 << symbol.arguments[0].number for symbol in model.symbols(atoms=True))
 
 
