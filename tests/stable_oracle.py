@@ -257,3 +257,76 @@ def atoms_of(rules: tuple[Rule, ...], given: tuple[Given, ...]) -> str:
     )
     names = {name for formula in parts for name in inside(formula)} | {atom for atom, _, _ in given}
     return "".join(sorted(names))
+
+
+class FiniteJudge:
+    """Programs of any direction in which every rule needs the atom E at the time of its body, and E holds at finitely
+    many times: then nothing else holds elsewhere, and all interpretations can be listed."""
+
+    def __init__(self, rules: tuple[Rule, ...], given: tuple[Given, ...], lo: int, hi: int) -> None:
+        self.rules, self.given, self.lo, self.hi = rules, given, lo, hi
+
+    def holds(self, facts: frozenset[tuple[str, int]], formula: Formula, time: int) -> bool:
+        """Table 1; nothing holds before `lo` and after `hi`."""
+        match formula:
+            case Atom():
+                return (formula.predicate, time) in facts
+            case Top():
+                return True
+            case Bottom():
+                return False
+            case Unary(op, range_, arg):
+                sign = 1 if op in (UnaryOp.DIAMOND_PLUS, UnaryOp.BOX_PLUS) else -1
+                points = [time + sign * d for d in self._distances(range_)]
+                truths = (self.holds(facts, arg, point) for point in points)
+                return any(truths) if op in (UnaryOp.DIAMOND_MINUS, UnaryOp.DIAMOND_PLUS) else all(truths)
+            case Binary(op, range_, left, right):
+                sign = 1 if op is BinaryOp.UNTIL else -1
+                return any(
+                    self.holds(facts, right, time + sign * d)
+                    and all(self.holds(facts, left, time + sign * k) for k in range(1, d))
+                    for d in self._distances(range_)
+                )
+        raise AssertionError
+
+    def _distances(self, interval: Interval) -> range:
+        """Beyond both ends everything is false, so that no more than this can differ."""
+        lo, hi = bounds(interval)
+        return range(lo, int(min(hi, lo + 3 * (self.hi - self.lo) + 20)) + 1)
+
+    def least(self, there: frozenset[tuple[str, int]]) -> frozenset[tuple[str, int]] | None:
+        """The least H relative to T; None where a constraint is violated in T."""
+        here = frozenset((a, t) for a, lo, hi in self.given for t in range(int(lo), int(hi) + 1))
+        times = range(self.lo, self.hi + 1)
+        while True:
+            found = set(here)
+            for rule in self.rules:
+                for time in times:
+                    if not all(
+                        not self.holds(there, part.formula, time)
+                        if part.negated
+                        else self.holds(here, part.formula, time)
+                        for part in rule.body
+                        if isinstance(part, Literal)
+                    ):
+                        continue
+                    if isinstance(rule.head, Bottom):
+                        return None
+                    assert isinstance(rule.head, Atom)
+                    found.add((rule.head.predicate, time))
+            if found == here:
+                return here
+            here = frozenset(found)
+
+    def models(self, atoms: str) -> set[frozenset[tuple[str, int]]]:
+        """All stable models: T is one if it is the least H relative to itself (then no constraint is violated in
+        it)."""
+        data = frozenset((a, t) for a, lo, hi in self.given for t in range(int(lo), int(hi) + 1))
+        times = sorted({t for a, t in data if a == "E"})
+        free = [(a, t) for a in atoms for t in times if (a, t) not in data]
+        return {
+            there
+            for k in range(len(free) + 1)
+            for some in combinations(free, k)
+            if self.least(there := data | frozenset(some)) == there
+        }

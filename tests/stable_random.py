@@ -55,3 +55,18 @@ def facts(rng: Random, atoms: str = "PQEE") -> str:
         else:
             found.append(f"{rng.choice(atoms)}@[{lo},{lo + rng.randrange(2)}]")
     return "\n".join(found)
+
+
+def both_ways(rng: Random) -> str:
+    """A program that looks back and ahead, each rule of which needs E at the time of its body."""
+    found = []
+    for _ in range(rng.choice((2, 2, 3))):
+        text = rule(rng, "PQ", "PQE").split("Boxplus")[-1]
+        head, _, body = text[:-1].partition(" :- ")
+        parts = body.split(", ")
+        head = head.split()[-1]
+        turned = [
+            part.replace("minus", "plus").replace("Since", "Until") if rng.random() < 0.5 else part for part in parts
+        ]
+        found.append(f"{head} :- {', '.join(turned)}, E.")
+    return "\n".join(found)

@@ -9,7 +9,7 @@ import pytest
 
 import stable_random
 import tidelog as tl
-from stable_oracle import Judge, Word, atoms_of
+from stable_oracle import FiniteJudge, Judge, Word, atoms_of
 from tidelog.language.facts import format_fact
 from tidelog.stable import answers
 from tidelog.stable.search import Search
@@ -227,6 +227,26 @@ def test_the_search_for_both_directions_agrees_where_one_is_enough(monkeypatch: 
             else:
                 assert found == expected, seed
     assert undecided < 15
+
+
+def test_programs_that_look_both_ways_against_the_definitions() -> None:
+    several = 0
+    for seed in range(6000, 6120):
+        rng = Random(seed)
+        program = tl.Program.parse(stable_random.both_ways(rng))
+        times = sorted(rng.sample(range(6), 4))
+        facts = [("E", t) for t in times] + [(rng.choice("PQ"), rng.choice(times))] * rng.randrange(2)
+        judge = FiniteJudge(program.rules, tuple((a, t, t) for a, t in facts), 0, 5)
+        expected = judge.models("PQ")
+        data = tl.Dataset.from_facts([f"{atom}@{t}" for atom, t in facts])
+        found = [
+            frozenset((atom, t) for t, some in enumerate(look(model, 0, 5)) for atom in some)
+            for model in tl.stable_models(program, data, models=0, between=(0, 5))
+        ]
+        assert len(found) == len(set(found)), seed
+        assert set(found) == expected, seed
+        several += len(found) > 1
+    assert several > 10
 
 
 @pytest.mark.parametrize("mode", ["brave", "cautious"])

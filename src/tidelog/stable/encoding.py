@@ -14,6 +14,9 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 
 TRUE, FALSE = "#true", "#false"
 
+#: Farther away than anything in a stretch.
+FAR = 1 << 40
+
 #: What an atom at a time is in the text.
 At = Callable[[int, int], str]
 
@@ -96,10 +99,15 @@ class Encoding:
         return name
 
     def _chain(
-        self, key: tuple[object, ...], time: int, step: int, define: Callable[[int, str], list[list[str]]]
+        self,
+        key: tuple[object, ...],
+        time: int,
+        step: int,
+        beyond: str,
+        define: Callable[[int, str], list[list[str]]],
     ) -> str:
         """An atom for each time that is defined by the one before it, in the direction of `step`; at the end of the
-        stretch round the part that repeats, or anything if nothing is known there."""
+        stretch round the part that repeats. If nothing is known there, it is what is `beyond`, or anything."""
         period = self.wrap_left if step < 0 else self.wrap_right
         end = self.oldest if step < 0 else self.newest
         time = self._round(time, step, end, period)
@@ -116,9 +124,12 @@ class Encoding:
         for at in todo:
             mine = self._names[(*key, at)]
             if at == end and not period:
-                self.lines.append(f"{{ {mine} }}.")
-                continue
-            before = self._names[(*key, self._round(at + step, step, end, period))]
+                if beyond not in (TRUE, FALSE):
+                    self.lines.append(f"{{ {mine} }}.")
+                    continue
+                before = beyond
+            else:
+                before = self._names[(*key, self._round(at + step, step, end, period))]
             for body in define(at, before):
                 texts = [text for text in body if text != TRUE]
                 if FALSE not in texts:
@@ -135,7 +146,12 @@ class Encoding:
         return end - step * (period - 1 - (beyond - 1) % period)
 
     def _ever(self, atom: int, time: int, step: int) -> str:
-        return self._chain(("ever", atom, step), time, step, lambda t, before: [[self.at(atom, t)], [before]])
+        beyond = self._beyond(atom, step)
+        return self._chain(("ever", atom, step), time, step, beyond, lambda t, before: [[self.at(atom, t)], [before]])
+
+    def _beyond(self, atom: int, step: int) -> str:
+        """What an atom is beyond the end of the stretch, where it is the same at all times."""
+        return self.at(atom, self.oldest - FAR if step < 0 else self.newest + FAR)
 
     def _unbroken(self, right: int, left: int, time: int, step: int) -> str:
         """`right` at some time before, and `left` at all times between."""
@@ -143,6 +159,7 @@ class Encoding:
             ("unbroken", right, left, step),
             time,
             step,
+            FALSE if self._beyond(right, step) == FALSE else "",
             lambda t, before: [[self.at(right, t + step)], [before, self.at(left, t + step)]],
         )
 
@@ -151,7 +168,10 @@ class Encoding:
         period = self.wrap_left if step < 0 else self.wrap_right
         end = self.oldest if step < 0 else self.newest
         if not period:
-            return self._chain(("always", atom, step), time, step, lambda t, before: [[self.at(atom, t), before]])
+            beyond = self._beyond(atom, step)
+            return self._chain(
+                ("always", atom, step), time, step, beyond, lambda t, before: [[self.at(atom, t), before]]
+            )
         loop = [self.at(atom, end - step * k) for k in range(period)]
         texts = (
             [*loop, *(self.at(atom, t) for t in range(time, end + step, step))] if (end - time) * step >= 0 else loop

@@ -76,20 +76,25 @@ class Foundation:
             found &= right & left
 
     def _step(self, atoms: frozenset[int], begin: int, block: int, period: int, margin: int) -> frozenset[int]:
-        """Of some atoms that are derived in the block from `begin` on, those that are derived in the period after
-        it."""
+        """Of some atoms that are derived in the middle, and so in the block from `begin` on, those that are derived in
+        the period after it.
+
+        Rules apply beyond the block only. There bounded operators reach nothing but what repeats; what operators
+        without an end find in the middle, they find from any time later on, too.
+        """
         if period > 0:
-            lo, hi = begin, begin + block - 1
+            hi = begin + block - 1
             next_lo, next_hi = hi + 1, hi + period
             active = range(next_lo, next_hi + margin + 1)
-            stretch = range(lo, active.stop)
+            known_times = range(self.fold.first - block, next_lo)
+            stretch = range(known_times.start, active.stop)
         else:
-            lo, hi = begin - block + 1, begin
+            lo = begin - block + 1
             next_lo, next_hi = lo + period, lo - 1
             active = range(next_lo - margin, next_hi + 1)
-            stretch = range(active.start, hi + 1)
-        known = {a: {t for t in range(lo, hi + 1) if self.truth(a, t)} for a in atoms}
-        # Rules apply outside of the block only: there they reach nothing but what repeats.
+            known_times = range(lo, self.fold.last + block + 1)
+            stretch = range(active.start, known_times.stop)
+        known = {a: {t for t in known_times if self.truth(a, t)} for a in atoms}
         return self._covered(self._derived(known, stretch, active), next_lo, next_hi)
 
     def _covered(self, known: _Known, lo: int, hi: int) -> frozenset[int]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from tidelog.stable.solver import control
 
-
 #: A slice that clingo finds costs as much as so many windows.
 _COST = 10
 
