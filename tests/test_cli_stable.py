@@ -67,14 +67,6 @@ def test_dates_come_back_as_dates(sh: Shell) -> None:
     )
 
 
-def test_rules_that_look_back_too_far_are_given_up(sh: Shell) -> None:
-    sh.write("r.dmtl", "Due(X) :- Diamondminus[30d,30d] Due(X), not Off(X).")
-    sh.write("d.facts", "Due(a)@2026-01-31\nOff(a)@2026-06-02")
-    done = ran(sh, "r.dmtl d.facts")
-    assert done.code == 3
-    assert "larger unit of time" in done.err
-
-
 def test_temporal_datalog_programs_have_stable_models(sh: Shell) -> None:
     sh.write("r.tdl", "On(X,T+1) :- Lamp(X), On(X,T), not Off(X,T+1). Off(X,T+1) :- Lamp(X), On(X,T), not On(X,T+1).")
     sh.write("d.facts", "Lamp(a).\nOn(a,0).\nOff(a,2).".replace(".", ""))
@@ -123,13 +115,16 @@ def test_without_clingo_the_command_says_how_to_get_it(sh: Shell, monkeypatch: p
 
 
 def test_what_cannot_be_decided_is_exit_code_3(sh: Shell) -> None:
-    sh.write("r.dmtl", "P :- A, not Q. Q :- A, not P. P :- Diamondminus[1,1] P, Diamondminus[9,9] Q.")
-    sh.write("d.facts", "A@[0,inf)")
-    done = ran(sh, "r.dmtl d.facts --most 50 --json")
+    """Millions of seconds back, each of them a time point: too much to look at."""
+    sh.write("r.dmtl", "Due(X) :- Diamondminus[30d,30d] Due(X), not Off(X).")
+    sh.write("d.facts", "Due(a)@2026-01-31\nOff(a)@2026-06-02")
+    done = ran(sh, "r.dmtl d.facts --json")
     assert done.code == 3
     assert "TL323" in done.err
+    assert "larger unit of time" in done.err
     assert json.loads(done.out)["satisfiable"] is None
-    assert (ran(sh, "r.dmtl d.facts --most 50 --brave P@3").out, done.code) == ("unknown\n", 3)
+    done = ran(sh, "r.dmtl d.facts --brave Due(a)@2026-04-01")
+    assert (done.out, done.code) == ("unknown\n", 3)
 
 
 def test_a_stream_is_answered_up_to_where_it_goes_wrong(sh: Shell) -> None:

@@ -48,7 +48,7 @@ def stable_models(
     >>> program = tl.Program.parse("P :- not Q. Q :- not P.")
     >>> found = tl.stable_models(program, tl.Dataset(), models=0, between=(0, 1))
     >>> [[str(fact.predicate) + "@" + str(fact.interval) for fact in model.facts] for model in found]
-    [['Q@[0,1]'], ['P@0', 'Q@1'], ['P@1', 'Q@0'], ['P@[0,1]']]
+    [['P@[0,1]'], ['P@0', 'Q@1'], ['P@1', 'Q@0'], ['Q@[0,1]']]
     """
     refuse_rationals(timeline)
     control()

@@ -27,6 +27,9 @@ class Question:
     fails: bool
 
 
+#: Longer stretches of time are not gone through point by point.
+MOST_POINTS = 2_000_000
+
 _ASKED, _FAILED, _END = ("$asked", ()), ("$failed", ()), ("$end", ())
 
 
@@ -113,6 +116,8 @@ class Forward:
             spans[span] = spans.get(span, 0) | 1 << i
         ends = [end for span in spans for end in span] + [time for time, _ in given.changes]
         first, last = (min(ends), max(ends)) if ends else (0, -1)
+        if last - first > MOST_POINTS:
+            raise self.limit.exceeded(f"there are {last - first:,} time points")
         local = None
         if accepted is not None and accepted in component.derived:
             local = component.derived.index(accepted)

@@ -30,6 +30,8 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: The longest period that is tried, at either end.
 LONGEST_PERIOD = 6
+#: A part of a program with more instances of rules at time points than this is not written out.
+MOST_INSTANCES = 300_000
 #: The most candidates that are verified for one size.
 _MOST_CANDIDATES = 500
 
@@ -115,6 +117,9 @@ class SearchPart:
         biggest = 0
         for size in self._sizes():
             fold = size.fold
+            points = fold.last - fold.first + 2 * self.reach
+            if points * len(self.component.rules) > MOST_INSTANCES:
+                raise self.limit.exceeded(f"the search would need {points:,} time points")
             self.limit.doing = f"searching for models with periods {fold.left} and {fold.right}"
             for model in self._candidates(fold, looks):
                 look = self._look(model)
