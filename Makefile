@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses bench-window
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses bench-window bench-stable
 
 test: lint types unit
 
@@ -41,6 +41,9 @@ bench-hypotheses: $(VENV)/.run
 
 bench-window: $(VENV)/.dev
 	$(BIN)/python benchmarks/window.py $(BENCH_FLAGS)
+
+bench-stable: $(VENV)/.bench
+	$(BIN)/python benchmarks/stable.py $(BENCH_FLAGS)
 
 soak: $(VENV)/.bench
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
     from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
+    from tidelog.stable.answers import StableModels, stable_entails, stable_models
+    from tidelog.stable.models import StableModel
+    from tidelog.stable.stream import StableReasoner, StableStep
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.timeline.interval import Interval
     from tidelog.windows.validity import Containment, WindowReport, contained, window
@@ -37,6 +40,10 @@ _HOME = {
     "Repeat": "tidelog.model",
     "Report": "tidelog.analysis.report",
     "SupportedAnswer": "tidelog.hypothetical.entries",
+    "StableModel": "tidelog.stable.models",
+    "StableModels": "tidelog.stable.answers",
+    "StableReasoner": "tidelog.stable.stream",
+    "StableStep": "tidelog.stable.stream",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
     "WindowReport": "tidelog.windows.validity",
@@ -46,6 +53,8 @@ _HOME = {
     "hypotheses": "tidelog.hypothetical.online",
     "materialise": "tidelog.reasoning",
     "window": "tidelog.windows.validity",
+    "stable_entails": "tidelog.stable.answers",
+    "stable_models": "tidelog.stable.answers",
 }
 
 __all__ = [
@@ -62,6 +71,10 @@ __all__ = [
     "Reasoner",
     "Repeat",
     "Report",
+    "StableModel",
+    "StableModels",
+    "StableReasoner",
+    "StableStep",
     "SupportedAnswer",
     "TidelogError",
     "Undecided",
@@ -71,6 +84,8 @@ __all__ = [
     "entails",
     "hypotheses",
     "materialise",
+    "stable_entails",
+    "stable_models",
     "window",
 ]
 

@@ -131,13 +131,13 @@ def _predicates(program: Program, data: Dataset, query: str | Iterable[str] | No
 def _stretch(between: tuple[AnyTime, AnyTime] | None) -> Interval | None:
     if between is None:
         return None
-    lo, hi = (_time(end) for end in between)
+    lo, hi = (time_of(end) for end in between)
     if lo > hi or lo == INF or hi == -INF:
         raise TidelogError(Diagnostic("TL305", "the stretch asked for is empty", help="write the earlier time first"))
     return Interval(lo, hi, lo != -INF, hi != INF)
 
 
-def _time(end: AnyTime) -> Time:
+def time_of(end: AnyTime) -> Time:
     if isinstance(end, str):
         return parse_time(end)[0]
     return end if isinstance(end, float) and end in (INF, -INF) else Fraction(end)

@@ -6,13 +6,16 @@ is stratified if no component depends on itself through a negation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.safety import atoms
 from tidelog.language.syntax import Atom, Bottom, Literal, Rule, Unary
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +35,37 @@ def dependencies(rule: Rule) -> Iterator[tuple[Atom, bool]]:
 
 
 def connected(graph: Mapping[str, Iterable[str]]) -> list[Component]:
-    """Strongly connected components (Tarjan), each after all that it depends on. Nodes are the keys."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    found: list[Component] = []
+    """Strongly connected components, each after all that it depends on. Nodes are the keys."""
+    return [
+        Component(tuple(sorted(members)), len(members) > 1 or members[0] in set(graph[members[0]]))
+        for members in strongly_connected(graph)
+    ]
+
+
+def strongly_connected(graph: Mapping[Node, Iterable[Node]]) -> Iterator[list[Node]]:
+    """Strongly connected components (Tarjan), each after all that its nodes lead to. Nodes are the keys."""
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    stack: list[Node] = []
+    on_stack: set[Node] = set()
+
+    def enter(node: Node) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+
     for root in graph:
         if root in index:
             continue
-        work: list[tuple[str, Iterator[str]]] = []
-        _enter(root, index, low, stack, on_stack)
-        work.append((root, iter(graph[root])))
+        enter(root)
+        work: list[tuple[Node, Iterator[Node]]] = [(root, iter(graph[root]))]
         while work:
             node, successors = work[-1]
             for successor in successors:
                 if successor not in graph:
                     continue
                 if successor not in index:
-                    _enter(successor, index, low, stack, on_stack)
+                    enter(successor)
                     work.append((successor, iter(graph[successor])))
                     break
                 if successor in on_stack:
@@ -60,19 +75,11 @@ def connected(graph: Mapping[str, Iterable[str]]) -> list[Component]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    members: list[str] = []
+                    members: list[Node] = []
                     while not members or members[-1] != node:
                         members.append(stack.pop())
                         on_stack.discard(members[-1])
-                    recursive = len(members) > 1 or node in set(graph[node])
-                    found.append(Component(tuple(sorted(members)), recursive))
-    return found
-
-
-def _enter(node: str, index: dict[str, int], low: dict[str, int], stack: list[str], on_stack: set[str]) -> None:
-    index[node] = low[node] = len(index)
-    stack.append(node)
-    on_stack.add(node)
+                    yield members
 
 
 def head_atom(rule: Rule) -> Atom | None:

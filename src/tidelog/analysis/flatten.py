@@ -121,7 +121,7 @@ class _Flattening:
         if shift is None or isinstance(head, Top):
             return
         comparisons = tuple(literal for literal in rule.body if isinstance(literal, Comparison))
-        if not all(_decided(comparison) for comparison in comparisons):
+        if not all(decided(comparison) for comparison in comparisons):
             return
         comparisons = tuple(c for c in comparisons if isinstance(c.left, Variable) or isinstance(c.right, Variable))
         choices = [list(self._literal(literal)) for literal in rule.body if isinstance(literal, Literal)]
@@ -262,7 +262,7 @@ class _Flattening:
         return [FlatLiteral(right.predicate, right.args, Op.DIAMOND, near if op is Op.SINCE else negated(near))]
 
 
-def _decided(comparison: Comparison) -> bool:
+def decided(comparison: Comparison) -> bool:
     """Whether a comparison of two constants is true (numbers come before names); one with a variable may be."""
     left, right = comparison.left, comparison.right
     if isinstance(left, Variable) or isinstance(right, Variable):

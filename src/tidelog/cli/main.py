@@ -20,6 +20,7 @@ from tidelog.cli.fmt import fmt
 from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
 from tidelog.cli.run import run as run_pipeline
+from tidelog.cli.stable import stable
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
 from tidelog.cli.window import window
@@ -57,15 +58,16 @@ def cli() -> None:
     \b
     tidelog materialise rules.dmtl data.facts     print what follows
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
+    tidelog stable rules.dmtl data.facts          rules with exceptions: stable models
     tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog run pipeline.toml                     a job on Spark
-    tidelog hypothesise rules.tdl --query 'P(X,T)' --input arrivals.jsonl   what may still become true
+    tidelog hypothesise rules.tdl ...             what may still become true
     tidelog check rules.dmtl                      what kind of program is this?
     tidelog window rules.tdl --query P            how much history does P need?
     """
 
 
-for _command in (check, materialise, entails, stream, window, hypothesise, run_pipeline, state, fmt, demo):
+for _command in (check, materialise, entails, stream, window, stable, hypothesise, run_pipeline, state, fmt, demo):
     cli.add_command(_command)
 
 
