@@ -107,7 +107,7 @@ def best(query: Query, text: str, repeats: int, ordered: bool = True) -> Run:
 
 def rows(large: bool) -> Iterator[Row]:
     """All streaming rows."""
-    for part in (short_stops, small_steps, partial(recursive, large), network, density, idle):
+    for part in (short_stops, small_steps, partial(recursive, large), network, density, idle, partial(states, large)):
         yield from part()
 
 
@@ -248,6 +248,21 @@ def density() -> Iterator[Row]:
                 "about the same" if memory == "bounded" and dense > 1 else "",
                 note if same else f"{note}, which DIFFERS",
             )
+
+
+def states(large: bool) -> Iterator[Row]:
+    """States of some megabytes, saved and loaded."""
+    for count in (16_000, 160_000, *([1_600_000] if large else [])):
+        reasoner = tl.Reasoner(tl.Program.parse(LONG), "Q")
+        data = tl.Dataset.parse("\n".join(f"B(s{i})@{i // 100}" for i in range(count)), ordered=True)
+        for _ in reasoner.feed(data):
+            pass
+        state, cpu, wall = measured(reasoner.save, 3)
+        megabytes = len(state) / 1e6
+        what = f"stream, a state of {megabytes:.0f} MB"
+        yield Row(f"{what}, saved", count, cpu, wall, f"{megabytes / cpu:.0f} MB/s")
+        _, cpu, wall = measured(partial(tl.Reasoner.load, state), 3)
+        yield Row(f"{what}, loaded", count, cpu, wall, f"{megabytes / cpu:.0f} MB/s")
 
 
 def idle() -> Iterator[Row]:
