@@ -24,6 +24,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.pieces import Piece
 from tidelog.data.symbols import Symbols
 from tidelog.engine.store import Rows
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
@@ -127,6 +128,16 @@ class Bucket:
     def load(job: Job, part: Part, state: bytes, *, changed: bool = False) -> Bucket:
         """The bucket that was saved; with `changed`, onto rules that may have changed since."""
         meta, arrays = unpack(state, "the state of a bucket")
+        if (meta["stage"], meta["buckets"]) != (part.number, part.buckets):
+            raise TidelogError(
+                Diagnostic(
+                    "TL403",
+                    f"the state is of a job with {meta['buckets']} buckets in stage {meta['stage'] + 1}, "
+                    f"and this is stage {part.number + 1} of {part.buckets} buckets",
+                    law="the facts of a state are where the buckets were when it was saved",
+                    help=f"give buckets={meta['buckets']}, or begin again with another checkpoint",
+                )
+            )
         reasoner = Reasoner.load(
             arrays["reasoner"].tobytes(),
             program_of(job, part, meta["bucket"]),
