@@ -27,7 +27,7 @@ unit: $(VENV)/.dev
 	$(BIN)/python tests/warm.py
 	$(BIN)/pytest $(PYTEST_FLAGS)
 
-demo: $(VENV)/.run
+demo: $(VENV)/.spark
 	$(BIN)/tidelog demo
 
 bench: $(VENV)/.bench
@@ -52,6 +52,10 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.spark: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

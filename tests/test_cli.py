@@ -214,7 +214,7 @@ def test_fmt_prints_the_standard_form_and_is_stable(sh: Shell) -> None:
 
 
 def test_demo_runs_with_nothing_to_configure(sh: Shell) -> None:
-    ran = sh("demo", "--vehicles", "12", "--seconds", "90")
+    ran = sh("demo", "--local", "--vehicles", "12", "--seconds", "90")
     assert (ran.code, ran.err) == (0, "")
     assert "short stops" in ran.out
 

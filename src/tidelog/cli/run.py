@@ -11,7 +11,6 @@ import click
 
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
-    from tidelog.spark.pipeline import Pipeline
     from tidelog.spark.run import Progress, Ready, Stream
     from tidelog.timeline.interval import Time
 
@@ -58,37 +57,51 @@ def run(pipeline: str, master: str | None, explain: bool, until: Time | None, ch
     Example:
       tidelog run examples/turbines/pipeline.toml
     """
+    return run_file(pipeline, master, explain=explain, until=until, changed=changed, quiet=quiet)
+
+
+def run_file(
+    path: str,
+    master: str | None = None,
+    *,
+    explain: bool = False,
+    plan: bool = False,
+    until: Time | None = None,
+    changed: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Run a pipeline file; with `plan`, say how the work is split before it starts, with `explain` only that."""
     from tidelog.cli.stopping import stopping
     from tidelog.spark.pipeline import load_pipeline
-
-    loaded = load_pipeline(pipeline)
-    with stopping() as stop:
-        return _run(loaded, master, explain, until, changed, quiet, stop)
-
-
-def _run(
-    loaded: Pipeline, master: str | None, explain: bool, until: Time | None, changed: bool, quiet: bool, stop: Stopping
-) -> int:
-    from tidelog.spark.run import ready, run_batch
+    from tidelog.spark.run import ready
     from tidelog.spark.session import session
 
-    spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
-    try:
-        job = ready(spark, loaded, changed=changed)
-        if explain:
-            click.echo("\n".join(job.in_words()))
-            return 0
-        if not quiet:
-            where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
-            click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
-        if loaded.streaming:
-            return _stream(job, loaded.until if until is None else until, quiet, stop)
-        progress = run_batch(job)
-        if not quiet:
-            click.echo(f"{_counted(progress.answers, 'answer')}{_set_aside(progress)}", err=True)
-        return 0
-    finally:
-        spark.stop()
+    loaded = load_pipeline(path)
+    with stopping() as stop:
+        spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
+        try:
+            job = ready(spark, loaded, changed=changed)
+            if explain or plan:
+                click.echo("\n".join(job.in_words()))
+            if explain:
+                return 0
+            if not quiet:
+                where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
+                click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+            return _work(job, loaded.until if until is None else until, quiet, stop)
+        finally:
+            spark.stop()
+
+
+def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:
+    from tidelog.spark.run import run_batch
+
+    if job.pipeline.streaming:
+        return _stream(job, until, quiet, stop)
+    progress = run_batch(job)
+    if not quiet:
+        click.echo(f"{_counted(progress.answers, 'answer')}{_set_aside(progress)}", err=True)
+    return 0
 
 
 def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:

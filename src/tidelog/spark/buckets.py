@@ -60,7 +60,7 @@ class Step:
             at += _LENGTH.size + size
             parts.append(data[at - size : at])
         clock, facts = json.loads(parts[0])
-        return Step(_time(clock), parts[1 : 1 + facts], parts[1 + facts :])
+        return Step(read_time(clock), parts[1 : 1 + facts], parts[1 + facts :])
 
 
 @dataclass
@@ -74,6 +74,8 @@ class Bucket:
     #: Up to when each bucket of the stage before has given all, and whether that time is included.
     frontiers: dict[int, tuple[Time, bool]] = field(default_factory=dict)
     waiting: list[bytes] = field(default_factory=list)
+    #: The clock of the input, as it was last told.
+    told: Time = -INF
 
     @staticmethod
     def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
@@ -92,13 +94,14 @@ class Bucket:
     def step(self, step: Step) -> list[Row]:
         """Takes a step in; gives what leaves the bucket by it."""
         begun = perf_counter()
+        self.told = step.clock
         facts = list(step.facts)
         rows: list[Row] = []
         if self.part.number == 0:
             facts, rows = timely(self.job, 0, self.number, facts, step.clock)
         for payload in step.clocks:
             bucket, t, included = json.loads(payload)
-            self.frontiers[bucket] = _time(t), included
+            self.frontiers[bucket] = read_time(t), included
         t, included = self._clock(step.clock)
         count = 0
         if isinstance(t, float):
@@ -118,6 +121,7 @@ class Bucket:
             "stage": self.part.number,
             "bucket": self.number,
             "buckets": self.part.buckets,
+            "t": format_time(self.told),
             "frontiers": [[i, format_time(t), included] for i, (t, included) in self.frontiers.items()],
             "waiting": len(self.waiting),
         }
@@ -128,14 +132,13 @@ class Bucket:
     def load(job: Job, part: Part, state: bytes, *, changed: bool = False) -> Bucket:
         """The bucket that was saved; with `changed`, onto rules that may have changed since."""
         meta, arrays = unpack(state, "the state of a bucket")
-        if (meta["stage"], meta["buckets"]) != (part.number, part.buckets):
+        if meta["buckets"] != part.buckets:
             raise TidelogError(
                 Diagnostic(
                     "TL403",
-                    f"the state is of a job with {meta['buckets']} buckets in stage {meta['stage'] + 1}, "
-                    f"and this is stage {part.number + 1} of {part.buckets} buckets",
-                    law="the facts of a state are where the buckets were when it was saved",
-                    help=f"give buckets={meta['buckets']}, or begin again with another checkpoint",
+                    f"the state was saved with {meta['buckets']} buckets, but the job has {part.buckets}",
+                    law="facts stay in the bucket that they were sent to",
+                    help=f"run the job with buckets={meta['buckets']}, or start without the state",
                 )
             )
         reasoner = Reasoner.load(
@@ -145,9 +148,9 @@ class Bucket:
             changed=changed,
             at=part.at,
         )
-        frontiers = {i: (_time(t), included) for i, t, included in meta["frontiers"]}
+        frontiers = {i: (read_time(t), included) for i, t, included in meta["frontiers"]}
         waiting = [arrays[f"waiting.{i}"].tobytes() for i in range(meta["waiting"])]
-        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting)
+        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]))
 
     def _clock(self, clock: Time) -> tuple[Time, bool]:
         """Up to when all that the reasoner reads has come, and whether that time is included."""
@@ -279,5 +282,6 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
     return kept, rows
 
 
-def _time(text: str) -> Time:
+def read_time(text: str) -> Time:
+    """A time as `format_time` writes it."""
     return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

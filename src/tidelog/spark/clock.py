@@ -3,6 +3,7 @@
 Its first row wakes all buckets of the first stage, so that one that no fact ever reaches knows the background and the
 time. With `every`, it gives the time of the wall clock so often, so that absence is noticed although nothing comes at
 all; with `until`, a last time, for streams that end. All it gives follows from its offsets, so it can be read again.
+Offsets also hold Spark's keys of the buckets, under which all state is kept: by other keys none of it would be found.
 """
 
 from __future__ import annotations

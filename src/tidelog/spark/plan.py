@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from tidelog.analysis.distribution import Distribution, Stage
 from tidelog.language.program import Program
+from tidelog.timeline.interval import INF, Time
 
 #: The predicate under which the stream's own times go to every bucket, where answers are asked for at these times.
 TIMES = "$time"
@@ -58,6 +59,8 @@ class Job:
     #: Where facts of the input go; predicates that no rule reads are not in it.
     routes: Mapping[str, tuple[Route, ...]]
     delays: Mapping[str | None, Fraction]
+    #: The clock with which a stream begins that goes on from a state handed over.
+    since: Time = -INF
 
     @property
     def longest_delay(self) -> Fraction:
@@ -80,6 +83,7 @@ def job(
     timeline: str | None = None,
     memory: str | None = None,
     at: str | tuple[Fraction, ...] | None = None,
+    since: Time = -INF,
 ) -> Job:
     """The plan of a job with so many buckets a stage."""
     counts = [1 if stage.single else buckets for stage in split.stages]
@@ -114,7 +118,7 @@ def job(
     }
     if at is not None:
         inputs[TIMES] = (Route(last, counts[last], None),)
-    return Job(program, query, tuple(parts), inputs, delays)
+    return Job(program, query, tuple(parts), inputs, delays, since)
 
 
 def spread(count: int, partitions: int) -> tuple[int, ...]:
