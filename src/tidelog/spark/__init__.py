@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+# At once, since the module of the same name would take its place when somebody else imports it; it is light.
+from tidelog.spark.session import session
+
 if TYPE_CHECKING:
     from tidelog.spark.reasoning import Tagged, reason, tagged
-    from tidelog.spark.session import session
 
 __all__ = ["Tagged", "reason", "session", "tagged"]
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name in __all__:
-        home = "session" if name == "session" else "reasoning"
-        return getattr(import_module(f"tidelog.spark.{home}"), name)
+        from tidelog.spark import reasoning
+
+        return getattr(reasoning, name)
     raise AttributeError(f"module 'tidelog.spark' has no attribute {name!r}")
