@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses bench-window bench-stable
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka
 
 test: lint types unit
 
@@ -26,6 +26,20 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/python tests/warm.py
 	$(BIN)/pytest $(PYTEST_FLAGS)
+
+# Some minutes each: jobs on Spark whose processes are killed, on clusters of several processes, and between the topics of
+# a broker, which comes from Maven Central.
+test-faults: $(VENV)/.dev
+	$(BIN)/python tests/warm.py
+	$(BIN)/pytest -m faults tests/test_spark_faults.py
+
+test-cluster: $(VENV)/.dev
+	$(BIN)/python tests/warm.py
+	$(BIN)/pytest -m cluster tests/test_spark_cluster.py
+
+test-kafka: $(VENV)/.kafka
+	$(BIN)/python tests/warm.py
+	$(BIN)/pytest -m kafka tests/kafka
 
 demo: $(VENV)/.spark
 	$(BIN)/tidelog demo
@@ -72,6 +86,10 @@ $(VENV)/.spark: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+$(VENV)/.kafka: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,kafka]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python

@@ -102,6 +102,8 @@ class ByHand:
     answers: list[Fact] = field(default_factory=list)
     late: list[Fact] = field(default_factory=list)
     begun: bool = False
+    #: The caches of two workers that tasks run in, with faults; each has what it knew when it was last asked.
+    workers: list[dict[tuple[str, int, int], tuple[str, Any]]] = field(default_factory=lambda: [{}, {}])
 
     @staticmethod
     def start(
@@ -183,8 +185,10 @@ class ByHand:
                 yield from self._called(stage, bucket, None)
 
     def _called(self, stage: int, bucket: int, rows: list[Row] | None) -> list[Row]:
-        if self.faults and self.choose.random() < 0.4:
-            operator._ENGINES.clear()  # another worker
+        if self.faults:
+            operator._ENGINES = self.choose.choice(self.workers)
+        if self.faults and self.choose.random() < 0.2:
+            operator._ENGINES.clear()  # a new worker in its place
         if self.faults and self.choose.random() < 0.3:  # an attempt that fails after its work
             self._attempt(stage, bucket, rows, deepcopy(self.handles.get((stage, bucket), _Handle())))
         return self._attempt(stage, bucket, rows, self.handles.setdefault((stage, bucket), _Handle()))

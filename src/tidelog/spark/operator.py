@@ -1,9 +1,10 @@
 """The stateful operator: one engine a bucket, kept by Spark's state store.
 
 Per bucket Spark keeps a base (a saved bucket, in chunks), the inputs of the steps since as deltas, and a cell with a
-token for the version. The engine itself stays in the worker process under that token: a step then reads one small cell
-and appends one delta. The engine is taken out of the cache before work, so that a task that is tried again never meets
-a state that a failed attempt has touched; what is not in the cache, or has another token, is made from base and deltas.
+token for the version; the first step makes a base. The engine itself stays in the worker process under that token: a
+step then reads one small cell and appends one delta. The engine is taken out of the cache before work, so that a task
+that is tried again never meets a state that a failed attempt has touched; what is not in the cache, or has another
+token, is made from base and deltas.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ class BucketProcessor(StatefulProcessor):
         rows = engine.step(step)
         token = uuid4().hex
         delta = step.to_bytes()
-        if steps >= _MOST_DELTAS or deltas + len(delta) > max(base // 4, _SMALL):
+        # A base knows the rules; as the first step makes one, other rules are refused from then on.
+        if not base or steps >= _MOST_DELTAS or deltas + len(delta) > max(base // 4, _SMALL):
             self._keep(engine.save(), token)
         else:
             self._deltas.appendValue((delta,))
@@ -150,12 +152,8 @@ class BucketProcessor(StatefulProcessor):
         token, base, deltas, steps = version
         if cached is not None and cached[0] == token:
             return cached[1], base, deltas, steps
-        if base:
-            state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
-            engine = self.engine.load(self._job, self._part, state)
-        else:
-            background = pieces.dataset(map(pieces.unpacked, self._background))
-            engine = self.engine.new(self._job, self._part, bucket, background)
+        state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
+        engine = self.engine.load(self._job, self._part, state)
         for (delta,) in self._deltas.get():
             engine.step(Step.from_bytes(bytes(delta)))
         return engine, base, deltas, steps

@@ -174,8 +174,8 @@ def _streaming(
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     keys = spread(max(part.buckets for part in work.parts), partitions)
     spark.dataSource.register(ClockSource)
-    woken = ",".join(str(key) for key in keys[: work.parts[0].buckets])
-    frames = [spark.readStream.format(ClockSource.name()).options(keys=woken, **clock).load()]
+    woken = {"keys": ",".join(map(str, keys)), "woken": str(work.parts[0].buckets)}
+    frames = [spark.readStream.format(ClockSource.name()).options(**woken, **clock).load()]
     for frame, shape in inputs.values():
         frames.append(frame.mapInArrow(packer(work, shape, keys, timed=True, set_aside=set_aside), rows.TIMED_ROW))
     # The clock is Spark's watermark, the largest time of all rows. Its column goes before the first stage, so that

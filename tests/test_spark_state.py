@@ -1,0 +1,155 @@
+"""The operator keeps an engine as a base and deltas, with a cache beside them: whatever happens, one state.
+
+Without Spark; by the answers of the local reasoner, and of a run in which nothing fails.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from copy import deepcopy
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+import tidelog as tl
+from spark_by_hand import ByHand
+from tidelog.language.facts import format_fact
+from tidelog.language.syntax import Fact
+from tidelog.spark import operator
+from tidelog.spark.buckets import Bucket, Step
+from tidelog.spark.clock import ClockSource
+from tidelog.spark.rows import Row
+
+ABSENT = "Down(X) :- Node(X), not Diamondminus[0,3] Beat(X)."
+TWO_STAGES = ABSENT + "\nBad(Z) :- Down(X), In(X,Z), Diamondminus[0,2] Alarm(Z)."
+LASTING = "Up(X) :- Beat(X).\nUp(X) :- Diamondminus[1,1] Up(X), not Alarm(X)."
+SINCE = "Lit(X) :- Diamondminus[0,5] Beat(X).\nLong(X) :- Boxminus[0,2] Lit(X), Lit(X) Since[1,6] Alarm(X)."
+
+NODES = [f"n{i}" for i in range(5)]
+KNOWN = [f"Node({n})" for n in NODES] + [f"In({n},z{i % 2})" for i, n in enumerate(NODES)]
+
+CASES = [
+    pytest.param(ABSENT, "Down", NODES, id="absence"),
+    pytest.param(TWO_STAGES, "Bad", ["z0", "z1"], id="two-stages"),
+    pytest.param(LASTING, "Up", NODES, id="recursion-in-time"),
+    pytest.param(SINCE, "Long", NODES, id="since"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator, "_ENGINES", {})
+
+
+def micro_batches(seed: int, alarmed: list[str], count: int = 9) -> list[list[Fact]]:
+    """Facts in order of time, some batches empty, with times between whole ones now and then."""
+    chance = random.Random(seed)
+    batches: list[list[str]] = []
+    for k in range(count):
+        times = [f"{chance.randint(4 * k, 4 * k + 3)}{chance.choice(['', '', '.5'])}" for _ in range(6)]
+        facts = [f"Beat({chance.choice(NODES)})@{t}" for t in times[:4]]
+        facts += [f"Alarm({chance.choice(alarmed)})@{t}" for t in times[4:]]
+        batches.append(facts if chance.random() < 0.8 else [])
+    batches += [[f"Beat(n0)@{4 * count + 20}"], []]
+    return [list(tl.Dataset.from_facts(facts)) for facts in batches]
+
+
+def background(program: str) -> list[Fact]:
+    return list(tl.Dataset.from_facts(fact for fact in KNOWN if fact.partition("(")[0] in program))
+
+
+def unbroken(program: str, query: str, batches: list[list[Fact]]) -> list[str]:
+    """The answers of the local reasoner."""
+    known = tl.Dataset.from_facts(background(program))
+    reasoner = tl.Reasoner(tl.Program.parse(program), query, background=known)
+    steps = list(reasoner.feed(tl.Dataset.from_facts(fact for batch in batches for fact in batch)))
+    return sorted(format_fact(fact) for step in steps for fact in step.answers)
+
+
+def start(program: str, query: str, seed: int, faults: bool) -> ByHand:
+    return ByHand.start(tl.Program.parse(program), query, background(program), seed=seed, faults=faults)
+
+
+def by_batch(work: ByHand, batches: list[list[Fact]]) -> Iterator[list[str]]:
+    """What each micro-batch gives."""
+    for batch in batches:
+        before = len(work.answers)
+        work.batch(batch)
+        yield sorted(map(format_fact, work.answers[before:]))
+
+
+@pytest.mark.parametrize("most_deltas", [0, 1, 3, 32])
+@pytest.mark.parametrize(("program", "query", "alarmed"), CASES)
+def test_whatever_is_cached_the_state_is_the_same(
+    program: str, query: str, alarmed: list[str], most_deltas: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = micro_batches(most_deltas, alarmed)
+    expected = list(by_batch(start(program, query, 0, faults=False), batches))
+    answers = sorted(fact for given in expected for fact in given)
+    assert answers == unbroken(program, query, batches)
+    assert answers, "the stream has answers"
+    monkeypatch.setattr(operator, "_MOST_DELTAS", most_deltas)
+    for seed in range(3):
+        assert list(by_batch(start(program, query, seed, faults=True), batches)) == expected
+
+
+def test_a_base_may_be_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = micro_batches(7, NODES)
+    expected = list(by_batch(start(ABSENT, "Down", 0, faults=False), batches))
+    monkeypatch.setattr(operator, "_MOST_DELTAS", 1)
+    monkeypatch.setattr(operator, "_CHUNK", 100)
+    assert list(by_batch(start(ABSENT, "Down", 7, faults=True), batches)) == expected
+
+
+def test_a_step_that_fails_half_way_leaves_no_engine_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = micro_batches(1, NODES)
+    expected = list(by_batch(start(ABSENT, "Down", 0, faults=False), batches))
+    work = start(ABSENT, "Down", 0, faults=False)
+    step, failing = Bucket.step, False
+
+    def fails(self: Bucket, given: Step) -> list[Row]:
+        rows = step(self, given)
+        if failing:
+            raise MemoryError("half way")
+        return rows
+
+    monkeypatch.setattr(Bucket, "step", fails)
+    for number, batch in enumerate(batches):
+        before, begun, failing = deepcopy(work.handles), work.begun, True
+        if batch or number == 0:
+            with pytest.raises(MemoryError):
+                work.batch(batch)
+        work.handles, work.begun, failing = before, begun, False
+        assert list(by_batch(work, [batch])) == expected[number : number + 1]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 40])
+def test_other_rules_are_refused_from_the_first_step_on(steps: int) -> None:
+    work = start(ABSENT, "Down", 0, faults=False)
+    for batch in micro_batches(0, NODES, steps)[:steps]:
+        work.batch(batch)
+    other = start(ABSENT.replace("[0,3]", "[0,4]"), "Down", 0, faults=False)
+    other.handles, other.watermark, other.begun = work.handles, work.watermark, True
+    with pytest.raises(tl.TidelogError, match="TL403"):
+        other.batch(list(tl.Dataset.from_facts([f"Beat({n})@500" for n in NODES])))
+
+
+def test_another_number_of_buckets_is_refused() -> None:
+    work = start(ABSENT, "Down", 0, faults=False)
+    work.batch(micro_batches(0, NODES)[0])
+    other = ByHand.start(tl.Program.parse(ABSENT), "Down", background(ABSENT), buckets=3)
+    other.handles, other.watermark, other.begun = work.handles, work.watermark, True
+    with pytest.raises(tl.TidelogError, match="TL403"):
+        other.batch(list(tl.Dataset.from_facts([f"Beat({n})@500" for n in NODES])))
+
+
+def test_other_keys_are_refused_before_the_first_batch() -> None:
+    """The keys of buckets depend on how many partitions Spark has; with others, it would find no state."""
+    reader = ClockSource({"keys": "0,1,2,5", "woken": "4"}).streamReader(None)
+    offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert reader.latestOffset(json.loads(json.dumps(offset)), ReadAllAvailable()) == offset
+    other = ClockSource({"keys": "0,1,2,3", "woken": "4"}).streamReader(None)
+    with pytest.raises(tl.TidelogError, match="TL403"):
+        other.latestOffset(offset, ReadAllAvailable())
