@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from shell import Shell
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 settings.register_profile(
     "tidelog", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -36,13 +31,3 @@ def kernels() -> None:
 @pytest.fixture
 def sh(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
     return Shell(tmp_path, capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """One Spark session for all tests of a worker: it takes long to start."""
-    from tidelog.spark.session import session
-
-    running = session("local[2]", settings={"spark.sql.shuffle.partitions": "2"})
-    yield running
-    running.stop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,11 +20,13 @@ from tidelog.analysis.distribution import Distribution, distribution
 from tidelog.data import pieces
 from tidelog.language.syntax import Fact
 from tidelog.spark import operator
+from tidelog.spark.batch import backfiller
 from tidelog.spark.facts import sent
 from tidelog.spark.operator import BucketProcessor
 from tidelog.spark.plan import Job, job
-from tidelog.spark.rows import ANSWER, LATE, OUT, WAKE, Row, on_clock
+from tidelog.spark.rows import ANSWER, LATE, OUT, STATE, WAKE, Row, as_arrow, on_clock
 from tidelog.streaming.reasoner import Delay, delays
+from tidelog.streaming.state import unpack
 
 
 @dataclass
@@ -138,12 +140,37 @@ class ByHand:
         following = max([self.watermark, *(row.time for row in rows if row.time is not None)])
         for part in self.job.parts:
             rows = list(self._stage(part.number, rows))
+        self._received(rows)
+        self.watermark = following
+
+    def backfill(self, facts: Iterable[Fact]) -> None:
+        """All that has passed at once, as a batch job, whose state is handed over to the stream."""
+        data = tl.Dataset.from_facts(facts)
+        keys = tuple(range(max(part.buckets for part in self.job.parts)))
+        rows = [Row(bucket, part.number, WAKE, b"") for part in self.job.parts for bucket in range(part.buckets)]
+        for relation in data.relations.values():
+            rows += sent(self.job, data.symbols, data.denominator, data.dates, relation, timed=False)
+        until = max(Fraction(fact.interval.lo) for fact in facts)
+        until = Fraction(until * 1000 // 1, 1000)
+        for part in self.job.parts:
+            done = backfiller(self.job, part.number, self.background, until)(iter([as_arrow(rows, keys)]))
+            rows = [Row(*row.values()) for batch in done for row in batch.to_pylist()]
+        self._received(rows)
+        self.job = replace(self.job, since=until)
+        for row in rows:
+            if row.kind == STATE:
+                stage = int(unpack(row.payload)[0]["stage"])
+                handle = self.handles.setdefault((stage, row.bucket), _Handle())
+                processor: Any = BucketProcessor(str(id(self)), self.job, stage, keys, self.background)
+                processor.init(handle)
+                processor.handleInitialState((row.bucket,), pd.DataFrame({"state": [row.payload]}), _Clock(0))
+
+    def _received(self, rows: Iterable[Row]) -> None:
         for row in rows:
             assert row.stage == OUT
             if row.kind in (ANSWER, LATE):
                 found = list(pieces.dataset([pieces.unpacked(row.payload)]))
                 (self.answers if row.kind == ANSWER else self.late).extend(found)
-        self.watermark = following
 
     def _stage(self, stage: int, rows: Sequence[Row]) -> Iterator[Row]:
         by_bucket: dict[int, list[Row]] = {}

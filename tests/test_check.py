@@ -204,6 +204,23 @@ def test_json_has_all_the_keys() -> None:
         "look_ahead": "0",
         "look_ahead_rule": None,
         "constraints": [],
+        "distribution": {
+            "stages": [
+                {
+                    "rules": [1],
+                    "hashed": {"A": 1, "B": 1},
+                    "copied": [],
+                    "single": False,
+                    "receives": ["A", "B"],
+                    "gives": ["A"],
+                    "reason": "by x",
+                }
+            ],
+            "words": [
+                "facts of B go by x to the buckets",
+                "facts with the same x meet in one bucket: the x with the most facts limits how far more buckets help",
+            ],
+        },
         "problems": [],
     }
 

@@ -55,6 +55,10 @@ def by_many(setup: Setup, plan: Plan, end: Fraction, buckets: int) -> ByHand:
     )
     choose = random.Random(plan.seed)
     facts = [fact for _, fact in arrivals(setup, plan, choose)]
+    if facts and choose.random() < 0.3:
+        size = choose.randint(1, len(facts))
+        work.backfill(facts[:size])
+        facts = facts[size:]
     while facts:
         size = choose.randint(1, len(facts))
         work.batch(facts[:size])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ import pytest
 from tidelog.errors import TidelogError
 from tidelog.spark.pipeline import Pipeline, Sink, load_pipeline
 from tidelog.spark.record import kept_record
-from tidelog.spark.session import STATE, lacking, query_settings
+from tidelog.spark.session import STATE, lacking, query_settings, session
 from tidelog.spark.sinks import Output, as_text, records
 from tidelog.spark.sources import fact_frames
 from tidelog.spark.storage import Storage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tidelog.spark.run import Ready, Stream
 
-pytestmark = pytest.mark.usefixtures("kernels")
+pytestmark = [pytest.mark.usefixtures("kernels"), pytest.mark.xdist_group("spark")]
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 READING = {"turbine": "t1", "celsius": 90.5, "at": "2026-01-31T10:00:00Z", "ms": 1769853600001, "tags": ["a"]}
@@ -48,6 +48,13 @@ format = "console"
 """
 
 Loaded = Callable[[str], Pipeline]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    running = session("local[2]", settings={"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"})
+    yield running
+    running.stop()
 
 
 @pytest.fixture
@@ -338,6 +345,21 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     assert [found.code for found in raised.value.diagnostics] == ["TL809"] * 2
     assert "`delay` as 10, and now 1" in said[0]
     assert "it had `Overheated(X) :- Boxminus[0,30] Diamondminus[0,10] Hot(X).`" in said[1]
+
+
+def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    (turbines / "archive").mkdir()
+    for name in ("1.json", "2.json"):
+        (turbines / "readings" / name).rename(turbines / "archive" / name)
+    pipeline = changed(turbines, time='time = "at"\nhistory = "archive"')
+    stream = finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS
+    assert (stream.progress.answers, stream.progress.late) == (3, 0)
+    assert (turbines / "run" / "answers" / "batch=-1").exists()
+    finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS
 
 
 def test_a_batch_gives_what_the_stream_gives(spark: SparkSession, turbines: Path) -> None:

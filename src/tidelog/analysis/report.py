@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidelog.analysis.components import components, is_constraint, needed, negative_cycles, strata
+from tidelog.analysis.distribution import Distribution, as_json, distribution, in_words
 from tidelog.analysis.fragments import FRAGMENTS, syntactic_fragments
 from tidelog.analysis.horizon import CONSTRAINT, LookAhead, look_ahead, retention
 from tidelog.analysis.queries import known_predicates, require_known
@@ -41,6 +42,8 @@ class Report:
     retention: dict[str, Time]
     look_ahead: LookAhead
     constraints: tuple[str, ...]
+    #: How the program would be split over a cluster; None where it cannot run at all.
+    distribution: Distribution | None
     problems: tuple[Diagnostic, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -58,6 +61,7 @@ class Report:
             "look_ahead": format_time(self.look_ahead.distance),
             "look_ahead_rule": _shown(self.look_ahead.rule) if self.look_ahead.rule else None,
             "constraints": list(self.constraints),
+            "distribution": as_json(self.distribution) if self.distribution else None,
             "problems": [
                 {"code": found.code, "message": found.message, "place": str(found.place) if found.place else None}
                 for found in self.problems
@@ -76,6 +80,7 @@ class Report:
             ("retention", _columns({name: format_time(back) for name, back in self.retention.items()})),
             ("look-ahead", self._look_ahead_lines()),
             ("constraints", list(self.constraints)),
+            ("cluster", in_words(self.distribution) if self.distribution else []),
             ("problems", [line for found in self.problems for line in found.render().splitlines()]),
         ]
         margin = max(len(name) for name, _ in rows) + 2
@@ -92,6 +97,7 @@ class Report:
 
 def check(program: Program, query: str | None = None, *, timeline: str | None = None) -> Report:
     """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`."""
+    whole = program
     if query is not None:
         require_known([query], known_predicates(program))
         program = replace(program, rules=tuple(program.rules[i] for i in needed(program.rules, [query])))
@@ -112,6 +118,7 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
         retention={name: back[name] for name in sorted(back) if not _hidden(name)},
         look_ahead=_farthest(look_ahead(program, line), query),
         constraints=tuple(_shown(rule) for rule in program.rules if is_constraint(rule)),
+        distribution=None if problems else distribution(whole, query),
         problems=problems,
     )
 

@@ -17,7 +17,8 @@ from tidelog.cli.options import rules_argument, timeline_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(rules: str, query: str | None, timeline: str | None, plan: bool, as_json: bool) -> None:
     """Parse RULES and report: the fragments that they belong to, recursion, strata, how far back each predicate is
-    looked at (retention), how far ahead (look-ahead), and where the program cannot run, why.
+    looked at (retention), how far ahead (look-ahead), how it would be split over a cluster, and where the program
+    cannot run, why.
 
     \b
     Example:

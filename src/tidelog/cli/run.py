@@ -77,20 +77,21 @@ def run_file(
     from tidelog.spark.session import session
 
     loaded = load_pipeline(path)
-    with stopping() as stop:
-        spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
-        try:
-            job = ready(spark, loaded, changed=changed)
-            if explain or plan:
-                click.echo("\n".join(job.in_words()))
-            if explain:
-                return 0
-            if not quiet:
-                where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
-                click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+    spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
+    try:
+        job = ready(spark, loaded, changed=changed)
+        if explain or plan:
+            click.echo("\n".join(job.in_words()))
+        if explain:
+            return 0
+        if not quiet:
+            where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
+            click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+        # Spark has its own way with Ctrl-C, which it brings with the session; ours comes after it.
+        with stopping() as stop:
             return _work(job, loaded.until if until is None else until, quiet, stop)
-        finally:
-            spark.stop()
+    finally:
+        spark.stop()
 
 
 def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidelog.spark.reasoning import Tagged, reason, tagged
-    from tidelog.spark.session import session
 
-__all__ = ["Tagged", "reason", "session", "tagged"]
+__all__ = ["Tagged", "reason", "tagged"]
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
+    """PySpark is imported when it is needed."""
     if name in __all__:
-        home = "session" if name == "session" else "reasoning"
-        return getattr(import_module(f"tidelog.spark.{home}"), name)
+        from tidelog.spark import reasoning
+
+        return getattr(reasoning, name)
     raise AttributeError(f"module 'tidelog.spark' has no attribute {name!r}")

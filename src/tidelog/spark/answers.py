@@ -20,6 +20,7 @@ from tidelog.language.facts import format_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Value
 from tidelog.spark.facts import Shape
+from tidelog.streaming.state import unpack
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 _CLOSED = np.array(["both", "left", "right", "neither"])
@@ -189,3 +190,20 @@ def lines(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         for payload in batch["payload"]:
             yield pa.RecordBatch.from_arrays([pa.array(payload.as_py().decode().split("\n"))], ["row"])
+
+
+def states(batches: Iterator[Any]) -> Iterator[Any]:
+    """For `mapInArrow`: saved buckets with their addresses and clocks."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for payload in batch["payload"]:
+            state = payload.as_py()
+            meta, _ = unpack(state, "the state of a bucket")
+            columns = [
+                pa.array([meta["bucket"]], pa.int32()),
+                pa.array([meta["stage"]], pa.int32()),
+                pa.array([meta["t"]], pa.string()),
+                pa.array([state], pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, ["bucket", "stage", "t", "state"])

@@ -1,4 +1,4 @@
-"""Batch reasoning, bucket by bucket: all the facts of a bucket in memory, and one model of them."""
+"""Batch reasoning, bucket by bucket: all the facts of a bucket in memory, and one model, or one stream, of them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,71 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tidelog.data import pieces
+from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.reasoning import AnyTime, materialise
-from tidelog.spark.buckets import program_of, share
+from tidelog.spark.buckets import Bucket, Step, program_of, share
 from tidelog.spark.plan import Job
-from tidelog.spark.rows import ANSWER, FACTS, OUT, Row, addressed, as_arrow
+from tidelog.spark.rows import ANSWER, CLOCK, FACTS, OUT, STATE, Row, addressed, as_arrow
+from tidelog.timeline.interval import INF, Time
 
 Between = tuple[AnyTime, AnyTime]
+#: What `mapInArrow` takes.
+Worker = Callable[[Iterator[Any]], Iterator[Any]]
 
 
-def evaluator(
-    job: Job, stage: int, background: tuple[bytes, ...], between: Between | None
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def evaluator(job: Job, stage: int, background: tuple[bytes, ...], between: Between | None) -> Worker:
     """A function for `mapInArrow`: packed rows of some buckets to what their stage gives."""
     part = job.parts[stage]
+
+    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[Row]:
+        facts = (pieces.unpacked(row.payload) for row in rows if row.kind == FACTS)
+        data = pieces.dataset(facts) | share(part, bucket, known)
+        return _model(job, stage, bucket, data, between if part.last else None)
+
+    return _by_bucket(job, stage, background, given)
+
+
+def backfiller(job: Job, stage: int, background: tuple[bytes, ...], until: Time) -> Worker:
+    """A function for `mapInArrow`: as a stream would go, but over all facts at once, and the state at its end."""
+
+    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[Row]:
+        engine = Bucket.new(job, job.parts[stage], bucket, known)
+        facts = [row.payload for row in rows if row.kind == FACTS]
+        clocks = [row.payload for row in rows if row.kind == CLOCK]
+        yield from engine.step(Step(-INF, facts, clocks))
+        if stage == 0:
+            yield from engine.step(Step(until))
+        yield Row(bucket, OUT, STATE, engine.save())
+
+    return _by_bucket(job, stage, background, given)
+
+
+def _by_bucket(
+    job: Job, stage: int, background: tuple[bytes, ...], given: Callable[[int, list[Row], Dataset], Iterator[Row]]
+) -> Worker:
+    """Collects the rows of each bucket of a stage, and gives what it makes of them; others pass."""
     keys = range(max(part.buckets for part in job.parts))
 
-    def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
-        mine: dict[int, list[bytes]] = {}
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        mine: dict[int, list[Row]] = {}
         for batch in batches:
             passing = []
             for row in zip(*(batch[name].to_pylist() for name in ("bucket", "stage", "kind", "payload")), strict=True):
-                bucket, target, kind, payload = row
-                if target != stage:
+                if row[1] == stage:
+                    mine.setdefault(row[0], []).append(Row(*row))
+                else:
                     passing.append(Row(*row))
-                    continue
-                facts = mine.setdefault(bucket, [])
-                if kind == FACTS:
-                    facts.append(payload)
             if passing:
                 yield as_arrow(passing, keys)
         known = pieces.dataset(map(pieces.unpacked, background))
         for bucket in sorted(mine):
-            data = pieces.dataset(map(pieces.unpacked, mine.pop(bucket))) | share(part, bucket, known)
-            yield as_arrow(list(_given(job, stage, bucket, data, between if part.last else None)), keys)
+            yield as_arrow(list(given(bucket, mine.pop(bucket), known)), keys)
 
-    return evaluate
+    return work
 
 
-def _given(job: Job, stage: int, bucket: int, data: Any, between: Between | None) -> Iterator[Row]:
+def _model(job: Job, stage: int, bucket: int, data: Dataset, between: Between | None) -> Iterator[Row]:
     part = job.parts[stage]
     names = list(part.stage.gives)
     model = materialise(program_of(job, part, bucket), data, query=names, between=between, timeline=part.timeline)

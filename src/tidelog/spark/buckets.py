@@ -24,6 +24,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.pieces import Piece
 from tidelog.data.symbols import Symbols
 from tidelog.engine.store import Rows
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
@@ -59,7 +60,7 @@ class Step:
             at += _LENGTH.size + size
             parts.append(data[at - size : at])
         clock, facts = json.loads(parts[0])
-        return Step(_time(clock), parts[1 : 1 + facts], parts[1 + facts :])
+        return Step(read_time(clock), parts[1 : 1 + facts], parts[1 + facts :])
 
 
 @dataclass
@@ -73,6 +74,8 @@ class Bucket:
     #: Up to when each bucket of the stage before has given all, and whether that time is included.
     frontiers: dict[int, tuple[Time, bool]] = field(default_factory=dict)
     waiting: list[bytes] = field(default_factory=list)
+    #: The clock of the input, as it was last told.
+    told: Time = -INF
 
     @staticmethod
     def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
@@ -91,13 +94,14 @@ class Bucket:
     def step(self, step: Step) -> list[Row]:
         """Takes a step in; gives what leaves the bucket by it."""
         begun = perf_counter()
+        self.told = step.clock
         facts = list(step.facts)
         rows: list[Row] = []
         if self.part.number == 0:
             facts, rows = timely(self.job, 0, self.number, facts, step.clock)
         for payload in step.clocks:
             bucket, t, included = json.loads(payload)
-            self.frontiers[bucket] = _time(t), included
+            self.frontiers[bucket] = read_time(t), included
         t, included = self._clock(step.clock)
         count = 0
         if isinstance(t, float):
@@ -117,6 +121,7 @@ class Bucket:
             "stage": self.part.number,
             "bucket": self.number,
             "buckets": self.part.buckets,
+            "t": format_time(self.told),
             "frontiers": [[i, format_time(t), included] for i, (t, included) in self.frontiers.items()],
             "waiting": len(self.waiting),
         }
@@ -127,6 +132,15 @@ class Bucket:
     def load(job: Job, part: Part, state: bytes, *, changed: bool = False) -> Bucket:
         """The bucket that was saved; with `changed`, onto rules that may have changed since."""
         meta, arrays = unpack(state, "the state of a bucket")
+        if meta["buckets"] != part.buckets:
+            raise TidelogError(
+                Diagnostic(
+                    "TL403",
+                    f"the state was saved with {meta['buckets']} buckets, but the job has {part.buckets}",
+                    law="facts stay in the bucket that they were sent to",
+                    help=f"run the job with buckets={meta['buckets']}, or start without the state",
+                )
+            )
         reasoner = Reasoner.load(
             arrays["reasoner"].tobytes(),
             program_of(job, part, meta["bucket"]),
@@ -134,9 +148,9 @@ class Bucket:
             changed=changed,
             at=part.at,
         )
-        frontiers = {i: (_time(t), included) for i, t, included in meta["frontiers"]}
+        frontiers = {i: (read_time(t), included) for i, t, included in meta["frontiers"]}
         waiting = [arrays[f"waiting.{i}"].tobytes() for i in range(meta["waiting"])]
-        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting)
+        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]))
 
     def _clock(self, clock: Time) -> tuple[Time, bool]:
         """Up to when all that the reasoner reads has come, and whether that time is included."""
@@ -228,15 +242,16 @@ def given_rows(part: Part, rows: Rows, symbols: Symbols) -> Iterator[tuple[str, 
 def share(part: Part, bucket: int, background: Dataset) -> Dataset:
     """What a bucket has to know of the background: its share of what is hashed, and all that is copied."""
     found = {}
-    for key, relation in background.relations.items():
-        if relation.predicate not in part.stage.inputs:
-            continue
-        position = part.stage.key[relation.predicate]
-        if position is None or part.buckets == 1:
-            found[key] = relation
-        elif len(relation):
-            mine = pieces.buckets_of(background.symbols, part.buckets)[relation.args[position]] == bucket
-            found[key] = pieces.part_of(relation, mine)
+    for name in part.stage.inputs:
+        for (predicate, arity), relation in background.relations.items():
+            if predicate != part.stage.aliases.get(name, name):
+                continue
+            position = part.stage.key[name]
+            named = replace(relation, predicate=name)
+            if position is not None and part.buckets > 1 and len(relation):
+                mine = pieces.buckets_of(background.symbols, part.buckets)[relation.args[position]] == bucket
+                named = pieces.part_of(named, mine)
+            found[name, arity] = named
     return Dataset(background.symbols, Columns(background.denominator, background.dates, found))
 
 
@@ -258,15 +273,18 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
         symbols = Symbols()
         ids = symbols.merge_texts(piece.offsets.copy(), piece.pool.copy())
         relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
-        first = job.routes[piece.predicate][0]
         if not late.all():
             timely_part = pieces.part_of(relation, ~late)
             kept.append(pieces.packed(symbols, piece.denominator, piece.dates, timely_part))
-        if piece.predicate != TIMES and first.stage == stage and (first.key is not None or not bucket):
+        if piece.predicate == TIMES:
+            continue
+        first = job.routes[job.sources[piece.predicate]][0]
+        if (first.stage, first.name) == (stage, piece.predicate) and (first.key is not None or not bucket):
             late_part = pieces.part_of(relation, late)
             rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
     return kept, rows
 
 
-def _time(text: str) -> Time:
+def read_time(text: str) -> Time:
+    """A time as `format_time` writes it."""
     return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

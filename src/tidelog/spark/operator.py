@@ -18,6 +18,7 @@ from tidelog.data import pieces
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
+from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +29,16 @@ _ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
 
 #: A base is cut into chunks of so many bytes.
 _CHUNK = 1 << 20
-#: So many steps, or bytes of them beyond the size of the base, make a new base.
+#: A new base is made after so many steps, or once they have a fourth of its bytes (or are no longer small): a worker
+#: that has not got the engine takes about as long to replay them as to load the base.
 _MOST_DELTAS = 32
 _SMALL = 1 << 16
 
 
 class BucketProcessor(StatefulProcessor):
     """The buckets of one stage."""
+
+    engine: type[Bucket] = Bucket
 
     def __init__(self, run: str, job: Job, stage: int, keys: tuple[int, ...], background: tuple[bytes, ...]) -> None:
         self._run, self._job, self._keys, self._background = run, job, keys, background
@@ -49,10 +53,10 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(  # noqa: N802
         self,
         key: tuple[Any, ...],
-        rows: Iterator[pd.DataFrame],
+        rows: Any,
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        clock = from_clock(timerValues.getCurrentWatermarkInMs())
+        clock = self._clock(timerValues)
         bucket = self._keys.index(key[0])
         facts, clocks, passing, mine = [], [], [], False
         for frame in rows:
@@ -77,13 +81,26 @@ class BucketProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        clock = from_clock(timerValues.getCurrentWatermarkInMs())
+        clock = self._clock(timerValues)
         given = self._step(self._keys.index(key[0]), Step(clock))
         self._wake_later(timerValues)
         yield self._frame(given)
 
+    def handleInitialState(  # noqa: N802
+        self,
+        key: tuple[Any, ...],
+        initialState: Any,  # noqa: N803
+        timerValues: TimerValues,  # noqa: N803
+    ) -> None:
+        """A bucket that was handed over."""
+        (state,) = initialState["state"]
+        self._keep(bytes(state))
+
     def close(self) -> None:
         pass
+
+    def _clock(self, timer_values: TimerValues) -> Time:
+        return max(from_clock(timer_values.getCurrentWatermarkInMs()), self._job.since)
 
     def _wake_later(self, timer_values: TimerValues) -> None:
         """Makes the first stage work whenever time passes, with or without facts; later ones are told the time."""
@@ -92,7 +109,7 @@ class BucketProcessor(StatefulProcessor):
                 self._handle.deleteTimer(timer)
             self._handle.registerTimer(max(timer_values.getCurrentWatermarkInMs(), 0) + 1)
 
-    def _passed(self, rows: list[Row], clock: Any) -> Iterator[Row]:
+    def _passed(self, rows: list[Row], clock: Time) -> Iterator[Row]:
         """Rows for later stages; what is late is found where it comes in."""
         for row in rows:
             if self._part.number == 0 and row.kind == FACTS:
@@ -109,16 +126,19 @@ class BucketProcessor(StatefulProcessor):
         rows = engine.step(step)
         token = uuid4().hex
         delta = step.to_bytes()
-        if steps >= _MOST_DELTAS or deltas + len(delta) > max(base, _SMALL):
-            state = engine.save()
-            self._base.put([(state[at : at + _CHUNK],) for at in range(0, len(state), _CHUNK)])
-            self._deltas.clear()
-            self._version.update((token, len(state), 0, 0))
+        if steps >= _MOST_DELTAS or deltas + len(delta) > max(base // 4, _SMALL):
+            self._keep(engine.save(), token)
         else:
             self._deltas.appendValue((delta,))
             self._version.update((token, base, deltas + len(delta), steps + 1))
         _ENGINES[self._run, self._part.number, bucket] = token, engine
         return rows
+
+    def _keep(self, state: bytes, token: str = "") -> None:
+        """Makes a saved bucket the base."""
+        self._base.put([(state[at : at + _CHUNK],) for at in range(0, len(state), _CHUNK)])
+        self._deltas.clear()
+        self._version.update((token, len(state), 0, 0))
 
     def _taken(self, bucket: int) -> tuple[Bucket, int, int, int]:
         """The engine of a bucket as Spark's state has it, with the sizes of that state."""
@@ -126,16 +146,16 @@ class BucketProcessor(StatefulProcessor):
         version = self._version.get()
         if version is None:
             background = pieces.dataset(map(pieces.unpacked, self._background))
-            return Bucket.new(self._job, self._part, bucket, background), 0, 0, 0
+            return self.engine.new(self._job, self._part, bucket, background), 0, 0, 0
         token, base, deltas, steps = version
         if cached is not None and cached[0] == token:
             return cached[1], base, deltas, steps
         if base:
             state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
-            engine = Bucket.load(self._job, self._part, state)
+            engine = self.engine.load(self._job, self._part, state)
         else:
             background = pieces.dataset(map(pieces.unpacked, self._background))
-            engine = Bucket.new(self._job, self._part, bucket, background)
+            engine = self.engine.new(self._job, self._part, bucket, background)
         for (delta,) in self._deltas.get():
             engine.step(Step.from_bytes(bytes(delta)))
         return engine, base, deltas, steps

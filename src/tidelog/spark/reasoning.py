@@ -6,10 +6,11 @@ rows and keeps the state. All rows take one way, also what is late, set aside or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from math import floor
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -25,15 +26,16 @@ from tidelog.language.codes import suggest
 from tidelog.language.program import Program
 from tidelog.reasoning import AnyTime, arities_of, ends_of, refuse_arities, rule_ranges, timeline_of
 from tidelog.spark import answers, rows
-from tidelog.spark.batch import Between, evaluator
-from tidelog.spark.buckets import Bucket
+from tidelog.spark.batch import Worker, backfiller, evaluator
+from tidelog.spark.buckets import Bucket, read_time
 from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
 from tidelog.spark.plan import Job, job, spread
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.times import Times
+from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, GroupedData, SparkSession
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Tagged:
     def set_aside(self, frame: DataFrame | None = None) -> DataFrame:
         """Rows of the input that are no facts, as JSON: `row`."""
         return self._of(rows.BAD, frame).mapInArrow(answers.lines, "row string")
+
+    def saved(self, frame: DataFrame | None = None) -> DataFrame:
+        """The buckets as a backfill left them: `bucket`, `stage`, `t`, `state`."""
+        return self._of(rows.STATE, frame).mapInArrow(answers.states, rows.SAVED)
 
     def stats(self, frame: DataFrame | None = None) -> DataFrame:
         """The figures of every bucket's step, as JSON: `step`."""
@@ -95,6 +101,8 @@ def tagged(
     set_aside: bool = False,
     heartbeat: Fraction | None = None,
     until: Fraction | None = None,
+    backfill: bool = False,
+    initial: DataFrame | None = None,
 ) -> Tagged:
     """A job that reasons over fact DataFrames, with all that it gives.
 
@@ -102,17 +110,24 @@ def tagged(
     without a value for an argument or a time apart instead of failing. `between` is for batch jobs. `delay`, `at` and
     `memory` are for streams, as the streaming reasoner has them; with `heartbeat`, the wall clock moves a stream on so
     often, and `until` ends it.
+
+    With `backfill`, batch DataFrames are taken as a stream that has passed: the job gives the answers that are certain
+    at its end, and `saved()`, its state. A stream that is given this state as `initial` goes on from there.
     """
     timeline_of(program, timeline)
     strata(program.rules)
     streaming = any(frame.isStreaming for frame in facts.values())
     shapes = _shapes(program, facts)
     require_known([query], known_predicates(program, facts))
-    known = _background(program, background, facts, shapes, streaming)
-    live = {name: frame for name, frame in facts.items() if frame.isStreaming or not streaming}
-    timed = {name for name in live if shapes[name].times}
-    rigid = {name for name, _ in known.relations} | set(live)
-    split = distribution(program, query, background=rigid - timed, endless=() if streaming else endless(program))
+    if streaming:
+        live = {name for name, frame in facts.items() if frame.isStreaming}
+    else:
+        live = {name for name in facts if shapes[name].times or not backfill}
+    known = _background(program, background, {n: f for n, f in facts.items() if n not in live}, shapes)
+    rigid = {name for name in facts if not shapes[name].times} | {name for name, _ in known.relations} - live
+    batch = not streaming and not backfill
+    split = distribution(program, query, background=rigid, endless=endless(program) if batch else ())
+    since = -INF if initial is None else read_time(_handed_over(initial))
     work = job(
         program,
         query,
@@ -122,6 +137,7 @@ def tagged(
         timeline=timeline,
         memory=memory,
         at=at if at is None or isinstance(at, str) else tuple(Fraction(t) for t in at),
+        since=since,
     )
     arities = {name: len(shape.args) for name, shape in shapes.items()} | program.predicates
     columns = answers.Columns(
@@ -129,13 +145,17 @@ def tagged(
         time_type(shapes, all(end.denominator == 1 for end in ends_of(program))),
     )
     told = tuple(pieces.pieces_of(known))
-    inputs = {name: (selected(frame, shapes[name]), shapes[name]) for name, frame in live.items()}
-    if streaming:
+    inputs = {name: (selected(facts[name], shapes[name]), shapes[name]) for name in facts if name in live}
+    if not batch:
         _try_out(work, known)
-        clock = {"every": heartbeat, "until": until}
-        frame = _streaming(spark, work, inputs, told, set_aside, {k: str(v) for k, v in clock.items() if v is not None})
+    if streaming:
+        clock = {k: str(v) for k, v in (("every", heartbeat), ("until", until)) if v is not None}
+        frame = _streaming(spark, work, inputs, told, set_aside, clock, initial)
+    elif backfill:
+        last = _last(inputs) if until is None else until
+        frame = _batch(spark, work, inputs, told, set_aside, lambda stage: backfiller(work, stage, told, last))
     else:
-        frame = _batch(spark, work, inputs, told, set_aside, between)
+        frame = _batch(spark, work, inputs, told, set_aside, lambda stage: evaluator(work, stage, told, between))
     return Tagged(frame, split, work, columns)
 
 
@@ -146,6 +166,7 @@ def _streaming(
     background: tuple[bytes, ...],
     set_aside: bool,
     clock: Mapping[str, str],
+    initial: DataFrame | None,
 ) -> DataFrame:
     from tidelog.spark.clock import ClockSource
     from tidelog.spark.operator import BucketProcessor
@@ -157,14 +178,15 @@ def _streaming(
     frames = [spark.readStream.format(ClockSource.name()).options(keys=woken, **clock).load()]
     for frame, shape in inputs.values():
         frames.append(frame.mapInArrow(packer(work, shape, keys, timed=True, set_aside=set_aside), rows.TIMED_ROW))
-    # The clock is Spark's watermark, the largest time of all rows. The column is dropped before the first stage, so that
+    # The clock is Spark's watermark, the largest time of all rows. Its column goes before the first stage, so that
     # Spark has nothing to drop late rows by: what is late is for the reasoner to say.
     packed = _union(frames).withWatermark("time", "0 seconds").drop("time")
     run = uuid4().hex
     for part in work.parts:
         processor = BucketProcessor(run, work, part.number, keys, background)
         mode = "eventTime" if part.number == 0 else "none"
-        packed = packed.groupBy("bucket").transformWithStateInPandas(processor, rows.ROW, "append", mode)
+        handed = None if initial is None else _handed(spark, initial, part.number, keys)
+        packed = packed.groupBy("bucket").transformWithStateInPandas(processor, rows.ROW, "append", mode, handed)
     return packed
 
 
@@ -174,7 +196,7 @@ def _batch(
     inputs: Mapping[str, tuple[DataFrame, Shape]],
     background: tuple[bytes, ...],
     set_aside: bool,
-    between: Between | None,
+    worker: Callable[[int], Worker],
 ) -> DataFrame:
     most = max(part.buckets for part in work.parts)
     keys = tuple(range(most))
@@ -185,7 +207,7 @@ def _batch(
     packed = _union(frames)
     for part in work.parts:
         spread_out = packed.repartitionById(most, packed.bucket)
-        packed = spread_out.mapInArrow(evaluator(work, part.number, background, between), rows.ROW)
+        packed = spread_out.mapInArrow(worker(part.number), rows.ROW)
     return packed
 
 
@@ -239,20 +261,14 @@ def _shapes(program: Program, facts: Mapping[str, DataFrame]) -> dict[str, Shape
 
 
 def _background(
-    program: Program,
-    given: Dataset | None,
-    facts: Mapping[str, DataFrame],
-    shapes: Mapping[str, Shape],
-    streaming: bool,
+    program: Program, given: Dataset | None, facts: Mapping[str, DataFrame], shapes: Mapping[str, Shape]
 ) -> Dataset:
-    """What every bucket is told before it begins: in a stream, also the facts of all DataFrames that do not stream."""
+    """What every bucket is told before it begins: what was given as such, and DataFrames that do not stream."""
     data = given or Dataset()
     if program.temporal:
         data = data.timed(program.temporal.temporal)
-    if streaming:
-        for name, frame in facts.items():
-            if not frame.isStreaming:
-                data = data | _collected(selected(frame, shapes[name]), shapes[name])
+    for name, frame in facts.items():
+        data = data | _collected(selected(frame, shapes[name]), shapes[name])
     refuse_arities(dict(arities_of(program)), data, None)
     return data
 
@@ -266,6 +282,37 @@ def _collected(frame: DataFrame, shape: Shape) -> Dataset:
         table.column_names, arrays, table.num_rows, shape.predicate, f"facts of {shape.predicate}", symbols
     )
     return Dataset(symbols, found)
+
+
+def _handed(spark: SparkSession, initial: DataFrame, stage: int, keys: tuple[int, ...]) -> GroupedData:
+    """The saved buckets of a stage, under the keys that its operator has."""
+    mine = initial.where(initial.stage == stage)
+    known = spark.createDataFrame(list(enumerate(keys)), "number int, key int")
+    return mine.join(known, mine.bucket == known.number).selectExpr("key as bucket", "state").groupBy("bucket")
+
+
+def _handed_over(initial: DataFrame) -> str:
+    """The clock of a state that is handed over."""
+    times = [row.t for row in initial.where("stage = 0").select("t").distinct().collect()]
+    if len(times) == 1:
+        return str(times[0])
+    problem = f"the initial state has {len(times)} clocks" if times else "the initial state is empty"
+    raise TidelogError(Diagnostic("TL401", problem, help="give what `saved()` of one backfill gave"))
+
+
+def _last(inputs: Mapping[str, tuple[DataFrame, Shape]]) -> Fraction:
+    """The largest time at which a fact of the input begins, as a stream's clock would show it."""
+    found: list[Fraction] = []
+    for frame, shape in inputs.values():
+        name, kind = next((n, k) for n, k in shape.times if n != "closed")
+        stamped = kind in ("timestamp", "timestamp_ntz", "date")
+        largest = f"unix_micros(cast(max(`{name}`) as timestamp))" if stamped else f"cast(max(`{name}`) as string)"
+        (value,) = frame.selectExpr(f"{largest} as t").first() or (None,)
+        if value is not None:
+            found.append(Fraction(value, 10**6) if stamped else Fraction(value))
+    if not found:
+        raise TidelogError(Diagnostic("TL307", "there are no facts to backfill from", help="give `until`, or facts"))
+    return Fraction(floor(max(found) * 1000), 1000)
 
 
 def _try_out(work: Job, background: Dataset) -> None:

@@ -28,6 +28,7 @@ _FIXED = {
     "delay": "delay",
     "facts": "facts",
     "background": "background",
+    "history": "history",
 }
 
 
@@ -44,6 +45,8 @@ class Record:
     delay: dict[str, str]
     facts: list[str]
     background: list[str]
+    #: The sources that had one when the checkpoint began.
+    history: list[str]
     buckets: int
     version: int = _VERSION
 
@@ -61,6 +64,7 @@ def record_of(pipeline: Pipeline, buckets: int) -> Record:
         {"": str(pipeline.delay), **own},
         [fact.predicate for fact in pipeline.facts],
         [sha256(Path(path_of(given)).read_bytes()).hexdigest() for given in pipeline.background],
+        [source.name for source in pipeline.sources if source.history],
         buckets,
     )
 
@@ -128,4 +132,4 @@ def _shown(value: Any) -> str:
         return "not given"
     if isinstance(value, dict):
         return ", ".join(f"{name} = {text}" if name else text for name, text in value.items())
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return (", ".join(value) or "none") if isinstance(value, list) else str(value)

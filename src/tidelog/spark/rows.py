@@ -9,11 +9,13 @@
     late     facts that came later than their delay allows
     bad      rows of the input that are no facts, set aside: JSON Lines
     stats    the figures of one bucket's step: JSON
+    state    a bucket as it was saved, to be handed over to a stream
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -24,11 +26,15 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.plan import Route
 from tidelog.timeline.interval import INF, Time, format_time
 
-FACTS, CLOCK, WAKE, ANSWER, LATE, BAD, STATS = "facts", "clock", "wake", "answer", "late", "bad", "stats"
+FACTS, CLOCK, WAKE = "facts", "clock", "wake"
+ANSWER, LATE, BAD, STATS, STATE = "answer", "late", "bad", "stats", "state"
 
 #: The columns of packed rows, for Spark; `time` drives the clock and is dropped before the first stage.
 ROW = "bucket int, stage int, kind string, payload binary"
 TIMED_ROW = f"{ROW}, time timestamp"
+
+#: The columns of saved buckets, for Spark.
+SAVED = "bucket int, stage int, t string, state binary"
 
 #: Rows that are on their way to the user have passed all stages.
 OUT = 1 << 30
@@ -52,6 +58,7 @@ def addressed(
 ) -> Iterator[Row]:
     """Facts as rows for the buckets that they go to."""
     for route in routes:
+        relation = replace(relation, predicate=route.name)
         if route.key is None:
             if len(relation):
                 payload = pieces.packed(symbols, denominator, dates, relation)

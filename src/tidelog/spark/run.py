@@ -7,7 +7,7 @@ taken from it. What is written, and when, is `sinks`' to say; this says when a j
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -24,11 +24,17 @@ from tidelog.spark.record import Record, agreed, kept_record, record_of, write_r
 from tidelog.spark.session import STATE, query_settings
 from tidelog.spark.sinks import Output
 from tidelog.spark.sources import fact_frames, register
+from tidelog.spark.storage import Storage
 from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+#: The folder of a checkpoint with the state of its history, and the number of the batch with the answers of it.
+_HISTORY = "history"
+_BEFORE = -1
 
 
 @dataclass
@@ -52,35 +58,47 @@ class Ready:
 
     spark: SparkSession
     pipeline: Pipeline
-    frames: dict[str, DataFrame]
+    frames: Mapping[str, DataFrame]
+    #: Of the history of the sources.
+    past: Mapping[str, DataFrame]
     background: Dataset | None
     buckets: int
     #: What identifies the output of this job: the checkpoint, for streams.
     record: Record
 
-    def job(self, until: Time | None = None) -> Tagged:
+    def job(self, *, until: Time | None = None, initial: DataFrame | None = None) -> Tagged:
         """The job; with `until`, time goes on until all up to then is answered, whatever may have been late."""
+        if not self.pipeline.streaming:
+            return self._tagged(self.frames, between=self.pipeline.between)
+        end = None if until is None else until + max(self._delays().values())
+        return self._tagged(
+            self.frames, **self._streams(), heartbeat=self.pipeline.heartbeat, until=end, initial=initial
+        )
+
+    def backfill(self) -> Tagged:
+        """The job over the history of the sources."""
+        return self._tagged(self.past, **self._streams(), backfill=True)
+
+    def _tagged(self, frames: Mapping[str, DataFrame], **options: Any) -> Tagged:
         p = self.pipeline
-        delays: dict[str | None, Fraction] = {None: p.delay}
-        delays |= {fact.predicate: fact.delay for fact in p.facts if fact.delay is not None}
-        streams: dict[str, Any] = {
-            "delay": delays,
-            "at": p.at,
-            "memory": p.memory,
-            "heartbeat": p.heartbeat,
-            "until": None if until is None else until + max(delays.values()),
-        }
         return tagged(
             self.spark,
             p.program,
             p.query,
-            self.frames,
+            frames,
             background=self.background,
             buckets=self.buckets,
             timeline=p.timeline,
             set_aside=p.aside is not None,
-            **(streams if p.streaming else {"between": p.between}),
+            **options,
         )
+
+    def _streams(self) -> dict[str, Any]:
+        return {"delay": self._delays(), "at": self.pipeline.at, "memory": self.pipeline.memory}
+
+    def _delays(self) -> dict[str | None, Fraction]:
+        delays: dict[str | None, Fraction] = {None: self.pipeline.delay}
+        return delays | {fact.predicate: fact.delay for fact in self.pipeline.facts if fact.delay is not None}
 
     def output(self, sink: Sink) -> Output:
         return Output(self.spark, sink, self.pipeline.query, self.record.id)
@@ -92,6 +110,7 @@ class Ready:
 
 def ready(spark: SparkSession, pipeline: Pipeline, *, changed: bool = False) -> Ready:
     """Check all that can be checked before the job starts."""
+    past = fact_frames(spark, pipeline, past=True) if pipeline.has_history else {}
     frames = fact_frames(spark, pipeline)
     background = Dataset.load(*pipeline.background) if pipeline.background else None
     kept = kept_record(spark, pipeline) if pipeline.streaming else None
@@ -102,7 +121,7 @@ def ready(spark: SparkSession, pipeline: Pipeline, *, changed: bool = False) -> 
     for sink in (pipeline.answers, pipeline.late, pipeline.aside):
         if sink and sink.python:
             register(spark, sink.python, Path(pipeline.file).absolute().parent, sink.place)
-    return Ready(spark, pipeline, frames, background, buckets, record)
+    return Ready(spark, pipeline, frames, past, background, buckets, record)
 
 
 def run_batch(job: Ready) -> Progress:
@@ -148,7 +167,7 @@ class Stream:
             self._listener = Listener(p.metrics, p.name, self._figures)
             spark.streams.addListener(self._listener)
         with query_settings(spark, {**STATE, **_partitions(job)}):
-            work = job.job(until)
+            work = job.job(until=until, initial=self._history())
             writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
             writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
             if drain or p.trigger == "available-now":
@@ -156,6 +175,26 @@ class Stream:
             elif isinstance(p.trigger, Fraction):
                 writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
             self._query = writer.start()
+
+    def _history(self) -> DataFrame | None:
+        """The state with which a stream begins that has a past: reasoned over once, kept in the checkpoint."""
+        job, spark, p = self.ready, self.ready.spark, self.ready.pipeline
+        if not p.has_history:
+            return None
+        assert p.checkpoint is not None
+        folder = Storage(spark, p.checkpoint)
+        if not folder.exists(_HISTORY):
+            work = job.backfill()
+            frame = work.frame.persist()
+            try:
+                self.progress.answers += _written(job, work, frame, _BEFORE)
+                work.saved(frame).write.mode("overwrite").parquet(f"{p.checkpoint}/_{_HISTORY}")
+            except Exception as problem:
+                raise failures.in_words(problem, p.log) from None
+            finally:
+                frame.unpersist()
+            folder.rename(f"_{_HISTORY}", _HISTORY)
+        return spark.read.parquet(f"{p.checkpoint}/{_HISTORY}")
 
     @property
     def running(self) -> bool:
@@ -225,6 +264,21 @@ class Stream:
         done.held = sum(found["held"].values()) if found["held"] else done.held
         if clock is not None and clock not in ("inf", "-inf"):
             done.watermark, done.at = found["watermark"], Fraction(clock)
+
+
+def _written(job: Ready, work: Tagged, frame: DataFrame, batch: int) -> int:
+    """The answers of a history, as a batch before all others; and the rows that were set aside."""
+    p = job.pipeline
+    answers = work.answers(frame).persist()
+    try:
+        rows = answers.count()
+        job.output(p.answers).write(answers, batch, rows)
+    finally:
+        answers.unpersist()
+    if p.aside:
+        aside = work.set_aside(frame)
+        job.output(p.aside).write(aside, batch, aside.count())
+    return rows
 
 
 def _partitions(job: Ready) -> dict[str, str]:
