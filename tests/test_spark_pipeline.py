@@ -234,7 +234,8 @@ def test_a_batch_job_replaces_only_what_it_may(spark: SparkSession, tmp_path: Pa
     first, second = spark.sql("SELECT 'a' AS arg1"), spark.sql("SELECT 'b' AS arg1")
     assert Output(spark, sink(tmp_path), "P", "me").write_once(first) == 1
     with pytest.raises(TidelogError, match="is there already"):
-        Output(spark, sink(tmp_path), "P", "me").write_once(second)
+        Output(spark, sink(tmp_path), "P", "me").refuse_replacing()
+    Output(spark, sink(tmp_path, overwrite=True), "P", "me").refuse_replacing()
     Output(spark, sink(tmp_path, overwrite=True), "P", "me").write_once(second)
     assert [row.arg1 for row in spark.read.json(f"{tmp_path}/out").collect()] == ["b"]
 
@@ -319,6 +320,9 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     stream = finished(ready(spark, pipeline))
     assert answers_of(spark, turbines) == ANSWERS[:1]
     assert (stream.progress.answers, stream.progress.late) == (1, 0)
+    assert stream._query is not None
+    seen = [progress.observedMetrics["tidelog"] for progress in stream._query.recentProgress]
+    assert sum(row["answers"] for row in seen) == 1
     waiting.rename(later)
     late = {"turbine": "t2", "celsius": 99, "at": "2026-01-31T10:00:00Z"}
     (turbines / "readings" / "4.json").write_text(json.dumps(late) + "\n")

@@ -40,14 +40,8 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @click.option(
     "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
 )
-@click.option(
-    "--changed-rules",
-    "changed",
-    is_flag=True,
-    help="The rules are others than the checkpoint's; keep what can be kept.",
-)
 @click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
-def run(pipeline: str, master: str | None, explain: bool, until: Time | None, changed: bool, quiet: bool) -> int:
+def run(pipeline: str, master: str | None, explain: bool, until: Time | None, quiet: bool) -> int:
     """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
 
     The file is checked as a whole, against its rules and its sources, before anything starts. Ctrl-C stops after the
@@ -57,7 +51,7 @@ def run(pipeline: str, master: str | None, explain: bool, until: Time | None, ch
     Example:
       tidelog run examples/turbines/pipeline.toml
     """
-    return run_file(pipeline, master, explain=explain, until=until, changed=changed, quiet=quiet)
+    return run_file(pipeline, master, explain=explain, until=until, quiet=quiet)
 
 
 def run_file(
@@ -67,7 +61,6 @@ def run_file(
     explain: bool = False,
     plan: bool = False,
     until: Time | None = None,
-    changed: bool = False,
     quiet: bool = False,
 ) -> int:
     """Run a pipeline file; with `plan`, say how the work is split before it starts, with `explain` only that."""
@@ -79,7 +72,7 @@ def run_file(
     loaded = load_pipeline(path)
     spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
     try:
-        job = ready(spark, loaded, changed=changed)
+        job = ready(spark, loaded)
         if explain or plan:
             click.echo("\n".join(job.in_words()))
         if explain:

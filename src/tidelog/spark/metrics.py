@@ -43,11 +43,17 @@ def observed(frame: DataFrame) -> DataFrame:
     return frame.observe(NAME, *(total(key) for key in ("facts_in", "answers", "late", "window_facts")))
 
 
-def figures(steps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The steps of all buckets in one batch as one object."""
-    latest: dict[tuple[int, int], Mapping[str, Any]] = {}
+#: A bucket: the number of its stage, and its own.
+Where = tuple[int, int]
+
+
+def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str, Any]]) -> dict[str, Any]:
+    """The steps of all buckets in one batch as one object.
+
+    `latest` has the last step of every bucket, and is kept from batch to batch: not all of them work in each.
+    """
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
-    seconds: dict[tuple[int, int], float] = {}
+    seconds: dict[Where, float] = {}
     for step in steps:
         where = step["stage"], step["bucket"]
         latest[where] = step  # a bucket may take several steps in a batch, which come in order
@@ -64,7 +70,7 @@ def figures(steps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **totals,
         "held": dict(sorted(held.items())),
-        "buckets": {"worked": len(sizes), "smallest": min(sizes, default=0), "largest": max(sizes, default=0)},
+        "buckets": {"worked": len(seconds), "smallest": min(sizes, default=0), "largest": max(sizes, default=0)},
         "slowest": slowest and {"stage": slowest[0], "bucket": slowest[1], "seconds": round(seconds[slowest], 6)},
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,9 +70,11 @@ def record_of(pipeline: Pipeline, buckets: int) -> Record:
 
 
 def kept_record(spark: SparkSession, pipeline: Pipeline) -> Record | None:
-    """The record of a pipeline's checkpoint; None if it is new."""
+    """The record of a pipeline's checkpoint; None if it is new, or if nothing was done with it yet."""
     folder = _folder(spark, pipeline)
     found = folder.read_json(_NAME)
+    if found is not None and not folder.exists("offsets") and not folder.exists("history"):
+        return None
     if found is None:
         if any(not name.startswith((".", "_")) for name in folder.names()):
             message = f"{pipeline.checkpoint} is not a checkpoint of tidelog"
@@ -84,18 +86,18 @@ def kept_record(spark: SparkSession, pipeline: Pipeline) -> Record | None:
     return Record(**found)
 
 
-def agreed(kept: Record, new: Record, pipeline: Pipeline, changed: bool) -> Record:
-    """The record to go on with: the old one, or, where changed rules are wanted, the old one with the new rules."""
+def agreed(kept: Record, new: Record, pipeline: Pipeline) -> Record:
+    """The record to go on with: the old one, if the pipeline is still the same."""
     errors = [_differs(key, kept, new, pipeline) for key in _FIXED if getattr(kept, key) != getattr(new, key)]
     if pipeline.buckets is not None and pipeline.buckets != kept.buckets:
         message = f"the checkpoint has {kept.buckets} buckets, not {pipeline.buckets}"
         errors.append(_refusal(message, "leave `buckets` out or as it was, or begin again with another checkpoint"))
-    if kept.rules != new.rules and not changed:
-        help = "--changed-rules keeps what can be kept; or begin again with another checkpoint"
+    if kept.rules != new.rules:
+        help = "begin again with another checkpoint; with `history` it can reason over the past first"
         errors.append(_refusal(f"{pipeline.checkpoint} was made with other rules: {_first_change(kept, new)}", help))
     if errors:
         raise TidelogError(errors)
-    return replace(kept, rules=new.rules)
+    return kept
 
 
 def write_record(spark: SparkSession, pipeline: Pipeline, record: Record) -> None:

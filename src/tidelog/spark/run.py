@@ -17,7 +17,7 @@ from tidelog.analysis.distribution import in_words
 from tidelog.data.dataset import Dataset
 from tidelog.errors import TidelogError
 from tidelog.spark import failures
-from tidelog.spark.metrics import Listener, figures, observed, watermark
+from tidelog.spark.metrics import Listener, Where, figures, observed, watermark
 from tidelog.spark.pipeline import Pipeline, Sink
 from tidelog.spark.reasoning import Tagged, tagged
 from tidelog.spark.record import Record, agreed, kept_record, record_of, write_record
@@ -108,7 +108,7 @@ class Ready:
         return in_words(self.job().split, self.buckets)
 
 
-def ready(spark: SparkSession, pipeline: Pipeline, *, changed: bool = False) -> Ready:
+def ready(spark: SparkSession, pipeline: Pipeline) -> Ready:
     """Check all that can be checked before the job starts."""
     past = fact_frames(spark, pipeline, past=True) if pipeline.has_history else {}
     frames = fact_frames(spark, pipeline)
@@ -117,7 +117,7 @@ def ready(spark: SparkSession, pipeline: Pipeline, *, changed: bool = False) -> 
     buckets = pipeline.buckets or (kept.buckets if kept else spark.sparkContext.defaultParallelism)
     record = record_of(pipeline, buckets)
     if kept:
-        record = agreed(kept, record, pipeline, changed)
+        record = agreed(kept, record, pipeline)
     for sink in (pipeline.answers, pipeline.late, pipeline.aside):
         if sink and sink.python:
             register(spark, sink.python, Path(pipeline.file).absolute().parent, sink.place)
@@ -128,6 +128,9 @@ def run_batch(job: Ready) -> Progress:
     """All of a batch job: its answers appear when all of them are there."""
     p = job.pipeline
     progress = Progress()
+    for sink in (p.answers, p.aside):
+        if sink:
+            job.output(sink).refuse_replacing()
     with query_settings(job.spark, _partitions(job)):
         work = job.job()
         frame = work.frame.persist()
@@ -153,12 +156,13 @@ class Stream:
     _query: StreamingQuery | None = None
     _listener: Listener | None = None
     _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _latest: dict[Where, Mapping[str, Any]] = field(default_factory=dict)
     _failure: BaseException | None = None
 
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
         """Start the query; with `drain` it ends when all that is there now has been read."""
-        job, spark = self.ready, self.ready.spark
-        p = job.pipeline
+        job, spark, p = self.ready, self.ready.spark, self.ready.pipeline
+        self._failure = None
         for sink in (p.answers, p.late, p.aside):
             if sink:
                 job.output(sink).prepare()
@@ -244,7 +248,7 @@ class Stream:
 
     def _write(self, work: Tagged, batch: DataFrame, number: int) -> None:
         job, p = self.ready, self.ready.pipeline
-        found = figures(json.loads(row[0]) for row in work.stats(batch).collect())
+        found = figures((json.loads(row[0]) for row in work.stats(batch).collect()), self._latest)
         job.output(p.answers).write(work.answers(batch), number, found["answers"])
         if p.late:
             job.output(p.late).write(work.late(batch), number, found["late"])
@@ -261,7 +265,7 @@ class Stream:
         done.answers += found["answers"]
         done.late += found["late"]
         done.aside += found.get("aside", 0)
-        done.held = sum(found["held"].values()) if found["held"] else done.held
+        done.held = sum(found["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):
             done.watermark, done.at = found["watermark"], Fraction(clock)
 
