@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -107,8 +108,19 @@ class Listener(StreamingQueryListener):
         found = self._batches.pop(progress.batchId, None)
         if found is None and not progress.numInputRows:
             return
+        self._write({**_of_spark(progress), **(found or {})})
+
+    def finish(self, seconds: float) -> None:
+        """Spark reports some time after a batch: wait so long for what is still to come, and write the rest without."""
+        deadline = monotonic() + seconds
+        while self._batches and monotonic() < deadline:
+            sleep(0.05)
+        for batch in sorted(self._batches):
+            self._write({"batch": batch, **self._batches.pop(batch)})
+
+    def _write(self, figures: Mapping[str, Any]) -> None:
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**_of_spark(progress), **(found or {})}, ensure_ascii=False) + "\n")
+            file.write(json.dumps(figures, ensure_ascii=False) + "\n")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         pass

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: The folder of a checkpoint with the state of its history, and the number of the batch with the answers of it.
 _HISTORY = "history"
 _BEFORE = -1
+#: Seconds that the end of a run waits for what Spark has to report of its last batches.
+_REPORTS = 10.0
 
 
 @dataclass
@@ -231,6 +233,7 @@ class Stream:
 
     def close(self) -> None:
         if self._listener is not None:
+            self._listener.finish(_REPORTS)
             self.ready.spark.streams.removeListener(self._listener)
 
     def _each(self, work: Tagged) -> Callable[[DataFrame, int], None]:
