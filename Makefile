@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
-PYTEST_FLAGS ?= -n 2
+PYTEST_FLAGS ?= -n 2 --dist loadgroup
 BENCH_FLAGS  ?=
 # Millions of facts for `make soak`.
 FACTS        ?= 300

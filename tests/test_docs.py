@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
 def test_sessions_print_what_the_page_shows(session: str, shell: dict[str, str], folder: Path) -> None:
     for command, expected in commands(session):
         done = subprocess.run(
-            ["sh", "-c", command], cwd=folder, env=shell, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
+            ["sh", "-c", command], cwd=folder, env=shell, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600
         )
         assert spoken(done.stdout).decode() == expected, command
 

@@ -40,14 +40,8 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @click.option(
     "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
 )
-@click.option(
-    "--changed-rules",
-    "changed",
-    is_flag=True,
-    help="The rules are others than the checkpoint's; keep what can be kept.",
-)
 @click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
-def run(pipeline: str, master: str | None, explain: bool, until: Time | None, changed: bool, quiet: bool) -> int:
+def run(pipeline: str, master: str | None, explain: bool, until: Time | None, quiet: bool) -> int:
     """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
 
     The file is checked as a whole, against its rules and its sources, before anything starts. Ctrl-C stops after the
@@ -57,7 +51,7 @@ def run(pipeline: str, master: str | None, explain: bool, until: Time | None, ch
     Example:
       tidelog run examples/turbines/pipeline.toml
     """
-    return run_file(pipeline, master, explain=explain, until=until, changed=changed, quiet=quiet)
+    return run_file(pipeline, master, explain=explain, until=until, quiet=quiet)
 
 
 def run_file(
@@ -67,7 +61,6 @@ def run_file(
     explain: bool = False,
     plan: bool = False,
     until: Time | None = None,
-    changed: bool = False,
     quiet: bool = False,
 ) -> int:
     """Run a pipeline file; with `plan`, say how the work is split before it starts, with `explain` only that."""
@@ -77,20 +70,21 @@ def run_file(
     from tidelog.spark.session import session
 
     loaded = load_pipeline(path)
-    with stopping() as stop:
-        spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
-        try:
-            job = ready(spark, loaded, changed=changed)
-            if explain or plan:
-                click.echo("\n".join(job.in_words()))
-            if explain:
-                return 0
-            if not quiet:
-                where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
-                click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+    spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
+    try:
+        job = ready(spark, loaded)
+        if explain or plan:
+            click.echo("\n".join(job.in_words()))
+        if explain:
+            return 0
+        if not quiet:
+            where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
+            click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+        # Spark has its own way with Ctrl-C, which it brings with the session; ours comes after it.
+        with stopping() as stop:
             return _work(job, loaded.until if until is None else until, quiet, stop)
-        finally:
-            spark.stop()
+    finally:
+        spark.stop()
 
 
 def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:

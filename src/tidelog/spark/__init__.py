@@ -10,7 +10,7 @@ from tidelog.spark.session import session
 if TYPE_CHECKING:
     from tidelog.spark.reasoning import Tagged, reason, tagged
 
-__all__ = ["Tagged", "reason", "tagged"]
+__all__ = ["Tagged", "reason", "session", "tagged"]
 
 
 def __getattr__(name: str) -> object:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -43,11 +44,17 @@ def observed(frame: DataFrame) -> DataFrame:
     return frame.observe(NAME, *(total(key) for key in ("facts_in", "answers", "late", "window_facts")))
 
 
-def figures(steps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The steps of all buckets in one batch as one object."""
-    latest: dict[tuple[int, int], Mapping[str, Any]] = {}
+#: A bucket: the number of its stage, and its own.
+Where = tuple[int, int]
+
+
+def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str, Any]]) -> dict[str, Any]:
+    """The steps of all buckets in one batch as one object.
+
+    `latest` has the last step of every bucket, and is kept from batch to batch: not all of them work in each.
+    """
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
-    seconds: dict[tuple[int, int], float] = {}
+    seconds: dict[Where, float] = {}
     for step in steps:
         where = step["stage"], step["bucket"]
         latest[where] = step  # a bucket may take several steps in a batch, which come in order
@@ -64,7 +71,7 @@ def figures(steps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **totals,
         "held": dict(sorted(held.items())),
-        "buckets": {"worked": len(sizes), "smallest": min(sizes, default=0), "largest": max(sizes, default=0)},
+        "buckets": {"worked": len(seconds), "smallest": min(sizes, default=0), "largest": max(sizes, default=0)},
         "slowest": slowest and {"stage": slowest[0], "bucket": slowest[1], "seconds": round(seconds[slowest], 6)},
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,
@@ -101,8 +108,19 @@ class Listener(StreamingQueryListener):
         found = self._batches.pop(progress.batchId, None)
         if found is None and not progress.numInputRows:
             return
+        self._write({**_of_spark(progress), **(found or {})})
+
+    def finish(self, seconds: float) -> None:
+        """Spark reports some time after a batch: wait so long for what is still to come, and write the rest without."""
+        deadline = monotonic() + seconds
+        while self._batches and monotonic() < deadline:
+            sleep(0.05)
+        for batch in sorted(self._batches):
+            self._write({"batch": batch, **self._batches.pop(batch)})
+
+    def _write(self, figures: Mapping[str, Any]) -> None:
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**_of_spark(progress), **(found or {})}, ensure_ascii=False) + "\n")
+            file.write(json.dumps(figures, ensure_ascii=False) + "\n")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         pass

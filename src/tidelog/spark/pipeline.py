@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -49,6 +49,8 @@ class Source:
     python: str | None
     time: str | None
     unit: str | None
+    #: Where the same rows of the past are.
+    history: str | None
     place: Place | None
 
 
@@ -113,6 +115,16 @@ class Pipeline:
     @property
     def streaming(self) -> bool:
         return self.mode == "stream"
+
+    @property
+    def past(self) -> tuple[Source, ...]:
+        """The sources as they are read for history: once, from where it is; without streams that have none."""
+        known = (replace(s, path=s.history, stream=False) if s.history else s for s in self.sources)
+        return tuple(source for source in known if not source.stream)
+
+    @property
+    def has_history(self) -> bool:
+        return any(source.history for source in self.sources)
 
 
 def load_pipeline(path: str | Path) -> Pipeline:
@@ -261,9 +273,12 @@ class _Reading:
             python=_python(table),
             time=table.text("time"),
             unit=_unit(table),
+            history=self._located(table.text("history")),
             place=table.place(),
         )
         table.finish()
+        if source.history and not source.stream:
+            table.refuse("TL805", "only a stream has a history", "history", help="read it as a source of its own")
         return source
 
     def _facts(self, table: Table) -> tuple[FactQuery, ...]:

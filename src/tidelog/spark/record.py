@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ _FIXED = {
     "delay": "delay",
     "facts": "facts",
     "background": "background",
+    "history": "history",
 }
 
 
@@ -44,6 +45,8 @@ class Record:
     delay: dict[str, str]
     facts: list[str]
     background: list[str]
+    #: The sources that had one when the checkpoint began.
+    history: list[str]
     buckets: int
     version: int = _VERSION
 
@@ -61,14 +64,17 @@ def record_of(pipeline: Pipeline, buckets: int) -> Record:
         {"": str(pipeline.delay), **own},
         [fact.predicate for fact in pipeline.facts],
         [sha256(Path(path_of(given)).read_bytes()).hexdigest() for given in pipeline.background],
+        [source.name for source in pipeline.sources if source.history],
         buckets,
     )
 
 
 def kept_record(spark: SparkSession, pipeline: Pipeline) -> Record | None:
-    """The record of a pipeline's checkpoint; None if it is new."""
+    """The record of a pipeline's checkpoint; None if it is new, or if nothing was done with it yet."""
     folder = _folder(spark, pipeline)
     found = folder.read_json(_NAME)
+    if found is not None and not folder.exists("offsets") and not folder.exists("history"):
+        return None
     if found is None:
         if any(not name.startswith((".", "_")) for name in folder.names()):
             message = f"{pipeline.checkpoint} is not a checkpoint of tidelog"
@@ -80,18 +86,18 @@ def kept_record(spark: SparkSession, pipeline: Pipeline) -> Record | None:
     return Record(**found)
 
 
-def agreed(kept: Record, new: Record, pipeline: Pipeline, changed: bool) -> Record:
-    """The record to go on with: the old one, or, where changed rules are wanted, the old one with the new rules."""
+def agreed(kept: Record, new: Record, pipeline: Pipeline) -> Record:
+    """The record to go on with: the old one, if the pipeline is still the same."""
     errors = [_differs(key, kept, new, pipeline) for key in _FIXED if getattr(kept, key) != getattr(new, key)]
     if pipeline.buckets is not None and pipeline.buckets != kept.buckets:
         message = f"the checkpoint has {kept.buckets} buckets, not {pipeline.buckets}"
         errors.append(_refusal(message, "leave `buckets` out or as it was, or begin again with another checkpoint"))
-    if kept.rules != new.rules and not changed:
-        help = "--changed-rules keeps what can be kept; or begin again with another checkpoint"
+    if kept.rules != new.rules:
+        help = "begin again with another checkpoint; with `history` it can reason over the past first"
         errors.append(_refusal(f"{pipeline.checkpoint} was made with other rules: {_first_change(kept, new)}", help))
     if errors:
         raise TidelogError(errors)
-    return replace(kept, rules=new.rules)
+    return kept
 
 
 def write_record(spark: SparkSession, pipeline: Pipeline, record: Record) -> None:
@@ -128,4 +134,4 @@ def _shown(value: Any) -> str:
         return "not given"
     if isinstance(value, dict):
         return ", ".join(f"{name} = {text}" if name else text for name, text in value.items())
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return (", ".join(value) or "none") if isinstance(value, list) else str(value)

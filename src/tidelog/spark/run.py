@@ -7,7 +7,7 @@ taken from it. What is written, and when, is `sinks`' to say; this says when a j
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -17,18 +17,26 @@ from tidelog.analysis.distribution import in_words
 from tidelog.data.dataset import Dataset
 from tidelog.errors import TidelogError
 from tidelog.spark import failures
-from tidelog.spark.metrics import Listener, figures, observed, watermark
+from tidelog.spark.metrics import Listener, Where, figures, observed, watermark
 from tidelog.spark.pipeline import Pipeline, Sink
 from tidelog.spark.reasoning import Tagged, tagged
 from tidelog.spark.record import Record, agreed, kept_record, record_of, write_record
 from tidelog.spark.session import STATE, query_settings
 from tidelog.spark.sinks import Output
 from tidelog.spark.sources import fact_frames, register
+from tidelog.spark.storage import Storage
 from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+#: The folder of a checkpoint with the state of its history, and the number of the batch with the answers of it.
+_HISTORY = "history"
+_BEFORE = -1
+#: Seconds that the end of a run waits for what Spark has to report of its last batches.
+_REPORTS = 10.0
 
 
 @dataclass
@@ -52,35 +60,47 @@ class Ready:
 
     spark: SparkSession
     pipeline: Pipeline
-    frames: dict[str, DataFrame]
+    frames: Mapping[str, DataFrame]
+    #: Of the history of the sources.
+    past: Mapping[str, DataFrame]
     background: Dataset | None
     buckets: int
     #: What identifies the output of this job: the checkpoint, for streams.
     record: Record
 
-    def job(self, until: Time | None = None) -> Tagged:
+    def job(self, *, until: Time | None = None, initial: DataFrame | None = None) -> Tagged:
         """The job; with `until`, time goes on until all up to then is answered, whatever may have been late."""
+        if not self.pipeline.streaming:
+            return self._tagged(self.frames, between=self.pipeline.between)
+        end = None if until is None else until + max(self._delays().values())
+        return self._tagged(
+            self.frames, **self._streams(), heartbeat=self.pipeline.heartbeat, until=end, initial=initial
+        )
+
+    def backfill(self) -> Tagged:
+        """The job over the history of the sources."""
+        return self._tagged(self.past, **self._streams(), backfill=True)
+
+    def _tagged(self, frames: Mapping[str, DataFrame], **options: Any) -> Tagged:
         p = self.pipeline
-        delays: dict[str | None, Fraction] = {None: p.delay}
-        delays |= {fact.predicate: fact.delay for fact in p.facts if fact.delay is not None}
-        streams: dict[str, Any] = {
-            "delay": delays,
-            "at": p.at,
-            "memory": p.memory,
-            "heartbeat": p.heartbeat,
-            "until": None if until is None else until + max(delays.values()),
-        }
         return tagged(
             self.spark,
             p.program,
             p.query,
-            self.frames,
+            frames,
             background=self.background,
             buckets=self.buckets,
             timeline=p.timeline,
             set_aside=p.aside is not None,
-            **(streams if p.streaming else {"between": p.between}),
+            **options,
         )
+
+    def _streams(self) -> dict[str, Any]:
+        return {"delay": self._delays(), "at": self.pipeline.at, "memory": self.pipeline.memory}
+
+    def _delays(self) -> dict[str | None, Fraction]:
+        delays: dict[str | None, Fraction] = {None: self.pipeline.delay}
+        return delays | {fact.predicate: fact.delay for fact in self.pipeline.facts if fact.delay is not None}
 
     def output(self, sink: Sink) -> Output:
         return Output(self.spark, sink, self.pipeline.query, self.record.id)
@@ -90,25 +110,29 @@ class Ready:
         return in_words(self.job().split, self.buckets)
 
 
-def ready(spark: SparkSession, pipeline: Pipeline, *, changed: bool = False) -> Ready:
+def ready(spark: SparkSession, pipeline: Pipeline) -> Ready:
     """Check all that can be checked before the job starts."""
+    past = fact_frames(spark, pipeline, past=True) if pipeline.has_history else {}
     frames = fact_frames(spark, pipeline)
     background = Dataset.load(*pipeline.background) if pipeline.background else None
     kept = kept_record(spark, pipeline) if pipeline.streaming else None
     buckets = pipeline.buckets or (kept.buckets if kept else spark.sparkContext.defaultParallelism)
     record = record_of(pipeline, buckets)
     if kept:
-        record = agreed(kept, record, pipeline, changed)
+        record = agreed(kept, record, pipeline)
     for sink in (pipeline.answers, pipeline.late, pipeline.aside):
         if sink and sink.python:
             register(spark, sink.python, Path(pipeline.file).absolute().parent, sink.place)
-    return Ready(spark, pipeline, frames, background, buckets, record)
+    return Ready(spark, pipeline, frames, past, background, buckets, record)
 
 
 def run_batch(job: Ready) -> Progress:
     """All of a batch job: its answers appear when all of them are there."""
     p = job.pipeline
     progress = Progress()
+    for sink in (p.answers, p.aside):
+        if sink:
+            job.output(sink).refuse_replacing()
     with query_settings(job.spark, _partitions(job)):
         work = job.job()
         frame = work.frame.persist()
@@ -134,12 +158,13 @@ class Stream:
     _query: StreamingQuery | None = None
     _listener: Listener | None = None
     _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _latest: dict[Where, Mapping[str, Any]] = field(default_factory=dict)
     _failure: BaseException | None = None
 
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
         """Start the query; with `drain` it ends when all that is there now has been read."""
-        job, spark = self.ready, self.ready.spark
-        p = job.pipeline
+        job, spark, p = self.ready, self.ready.spark, self.ready.pipeline
+        self._failure = None
         for sink in (p.answers, p.late, p.aside):
             if sink:
                 job.output(sink).prepare()
@@ -148,7 +173,7 @@ class Stream:
             self._listener = Listener(p.metrics, p.name, self._figures)
             spark.streams.addListener(self._listener)
         with query_settings(spark, {**STATE, **_partitions(job)}):
-            work = job.job(until)
+            work = job.job(until=until, initial=self._history())
             writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
             writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
             if drain or p.trigger == "available-now":
@@ -156,6 +181,26 @@ class Stream:
             elif isinstance(p.trigger, Fraction):
                 writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
             self._query = writer.start()
+
+    def _history(self) -> DataFrame | None:
+        """The state with which a stream begins that has a past: reasoned over once, kept in the checkpoint."""
+        job, spark, p = self.ready, self.ready.spark, self.ready.pipeline
+        if not p.has_history:
+            return None
+        assert p.checkpoint is not None
+        folder = Storage(spark, p.checkpoint)
+        if not folder.exists(_HISTORY):
+            work = job.backfill()
+            frame = work.frame.persist()
+            try:
+                self.progress.answers += _written(job, work, frame, _BEFORE)
+                work.saved(frame).write.mode("overwrite").parquet(f"{p.checkpoint}/_{_HISTORY}")
+            except Exception as problem:
+                raise failures.in_words(problem, p.log) from None
+            finally:
+                frame.unpersist()
+            folder.rename(f"_{_HISTORY}", _HISTORY)
+        return spark.read.parquet(f"{p.checkpoint}/{_HISTORY}")
 
     @property
     def running(self) -> bool:
@@ -188,6 +233,7 @@ class Stream:
 
     def close(self) -> None:
         if self._listener is not None:
+            self._listener.finish(_REPORTS)
             self.ready.spark.streams.removeListener(self._listener)
 
     def _each(self, work: Tagged) -> Callable[[DataFrame, int], None]:
@@ -205,7 +251,7 @@ class Stream:
 
     def _write(self, work: Tagged, batch: DataFrame, number: int) -> None:
         job, p = self.ready, self.ready.pipeline
-        found = figures(json.loads(row[0]) for row in work.stats(batch).collect())
+        found = figures((json.loads(row[0]) for row in work.stats(batch).collect()), self._latest)
         job.output(p.answers).write(work.answers(batch), number, found["answers"])
         if p.late:
             job.output(p.late).write(work.late(batch), number, found["late"])
@@ -222,9 +268,24 @@ class Stream:
         done.answers += found["answers"]
         done.late += found["late"]
         done.aside += found.get("aside", 0)
-        done.held = sum(found["held"].values()) if found["held"] else done.held
+        done.held = sum(found["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):
             done.watermark, done.at = found["watermark"], Fraction(clock)
+
+
+def _written(job: Ready, work: Tagged, frame: DataFrame, batch: int) -> int:
+    """The answers of a history, as a batch before all others; and the rows that were set aside."""
+    p = job.pipeline
+    answers = work.answers(frame).persist()
+    try:
+        rows = answers.count()
+        job.output(p.answers).write(answers, batch, rows)
+    finally:
+        answers.unpersist()
+    if p.aside:
+        aside = work.set_aside(frame)
+        job.output(p.aside).write(aside, batch, aside.count())
+    return rows
 
 
 def _partitions(job: Ready) -> dict[str, str]:

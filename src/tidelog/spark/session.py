@@ -52,9 +52,8 @@ def session(
     `log` names a file for Spark's own warnings, and for what workers print; neither is shown otherwise.
     """
     spark_session = _import()
-    running = spark_session.getActiveSession()
-    if running is not None:
-        return running
+    if _running():
+        return spark_session.builder.getOrCreate()
     wanted = {**_SETTINGS, **(settings or {})}
     printed = None
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started Java, and has its own settings
@@ -103,6 +102,13 @@ def _import() -> type[SparkSession]:
             Diagnostic("TL801", f"PySpark cannot be imported: {problem}", help="pip install 'tidelog[spark]'")
         ) from None
     return SparkSession
+
+
+def _running() -> bool:
+    """Whether there is a session already, in whatever thread; it is left as it is."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
 
 
 def _environment(master: str | None, settings: Mapping[str, str], log: str | Path | None) -> Path:

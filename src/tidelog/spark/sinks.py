@@ -78,6 +78,12 @@ class Output:
             case _:
                 self._writer(frame).save(self.sink.path)
 
+    def refuse_replacing(self) -> None:
+        """Before a batch job starts: refuse a place where there is something, unless it may be replaced."""
+        if self.sink.format in FILES and not self.sink.overwrite and self._folder().exists():
+            help = "delete it, choose another path, or say overwrite = true"
+            raise TidelogError(Diagnostic("TL809", f"{self.sink.path} is there already", self.sink.place, help=help))
+
     def write_once(self, frame: DataFrame) -> int:
         """All answers of a batch job; files appear when all of them are written."""
         frame = frame.persist()
@@ -103,9 +109,6 @@ class Output:
         assert self.sink.path is not None
         parent, _, name = self.sink.path.rstrip("/").rpartition("/")
         folder = Storage(self.spark, parent)
-        if folder.exists(name) and not self.sink.overwrite:
-            help = "delete it, choose another path, or say overwrite = true"
-            raise TidelogError(Diagnostic("TL809", f"{self.sink.path} is there already", self.sink.place, help=help))
         staged = f"_{name}.staged"
         files = frame.coalesce(max(1, ceil(rows / _ROWS)))
         self._writer(files).mode("overwrite").save(f"{parent}/{staged}")

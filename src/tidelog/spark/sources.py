@@ -36,12 +36,16 @@ class _Columns:
     unit: str | None
 
 
-def fact_frames(spark: SparkSession, pipeline: Pipeline) -> dict[str, DataFrame]:
-    """For every predicate a DataFrame with its arguments in order, then its time."""
+def fact_frames(spark: SparkSession, pipeline: Pipeline, *, past: bool = False) -> dict[str, DataFrame]:
+    """For every predicate a DataFrame with its arguments in order, then its time.
+
+    With `past` they are of the history of the sources, and predicates that have none are left out.
+    """
     errors: list[Diagnostic] = []
     sources: dict[str, Source] = {}
-    unreadable: set[str] = set()
-    for source in pipeline.sources:
+    read = pipeline.past if past else pipeline.sources
+    unreadable = {source.name.lower() for source in pipeline.sources} - {source.name.lower() for source in read}
+    for source in read:
         try:
             opened(spark, source, Path(pipeline.file).absolute().parent).createOrReplaceTempView(source.name)
             sources[source.name] = source

@@ -1,0 +1,411 @@
+"""Pipelines on a real Spark session: sources and their mistakes, sinks that are whole or not there, runs end to end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tidelog.errors import TidelogError
+from tidelog.spark.pipeline import Pipeline, Sink, load_pipeline
+from tidelog.spark.record import kept_record
+from tidelog.spark.session import STATE, lacking, query_settings, session
+from tidelog.spark.sinks import Output, as_text, records
+from tidelog.spark.sources import fact_frames
+from tidelog.spark.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidelog.spark.run import Ready, Stream
+
+pytestmark = [pytest.mark.usefixtures("kernels"), pytest.mark.xdist_group("spark")]
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+READING = {"turbine": "t1", "celsius": 90.5, "at": "2026-01-31T10:00:00Z", "ms": 1769853600001, "tags": ["a"]}
+HOT = 'Hot = "SELECT turbine FROM readings WHERE celsius > 80"'
+PIPELINE = f"""\
+mode = "batch"
+rules = "rules.dmtl"
+query = "Overheated"
+
+[sources.readings]
+format = "json"
+path = "readings"
+schema = "turbine STRING, celsius DOUBLE, at TIMESTAMP, ms BIGINT, tags ARRAY<STRING>"
+time = "at"
+
+[facts]
+{HOT}
+
+[sinks.answers]
+format = "console"
+"""
+
+Loaded = Callable[[str], Pipeline]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    running = session("local[2]", settings={"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"})
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Loaded:
+    """A pipeline over one reading."""
+    (tmp_path / "readings").mkdir()
+    (tmp_path / "readings" / "1.json").write_text(json.dumps(READING))
+    (tmp_path / "rules.dmtl").write_text("Overheated(X) :- Boxminus[0,10s] Hot(X).")
+
+    def load(text: str) -> Pipeline:
+        (tmp_path / "pipeline.toml").write_text(text)
+        return load_pipeline(tmp_path / "pipeline.toml")
+
+    return load
+
+
+# The session
+
+
+def test_workers_run_on_this_interpreter(spark: SparkSession) -> None:
+    import sys
+
+    def where(batches: Any) -> Any:
+        import sys
+
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"python": [sys.executable]})
+
+    rows = spark.range(1).mapInArrow(where, "python string").collect()
+    assert {row.python for row in rows} == {sys.executable}
+
+
+def test_what_a_session_lacks_is_set_for_the_queries_that_start(spark: SparkSession) -> None:
+    assert not lacking(spark)
+    other = spark.newSession()
+    provider = next(iter(STATE))
+    other.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    assert lacking(other) == {provider: STATE[provider]}
+    before = other.conf.get(provider)
+    with query_settings(other, STATE):
+        assert not lacking(other)
+    assert other.conf.get(provider) == before
+
+
+# Sources and facts
+
+
+def test_a_select_without_a_time_takes_that_of_its_source(spark: SparkSession, loaded: Loaded) -> None:
+    frame = fact_frames(spark, loaded(PIPELINE))["Hot"]
+    assert frame.schema.simpleString() == "struct<turbine:string,time:timestamp>"
+
+
+@pytest.mark.parametrize(
+    "unit, number, micros", [("ms", "ms", 1769853600001000), ("s", "0.1", 100000), ("d", "2", 172800000000)]
+)
+def test_numbers_of_a_unit_become_timestamps(
+    unit: str, number: str, micros: int, spark: SparkSession, loaded: Loaded
+) -> None:
+    fact = f'[facts.Hot]\nsql = "SELECT turbine, {number} AS n FROM readings"\ntime = "n"\nunit = "{unit}"'
+    frame = fact_frames(spark, loaded(PIPELINE.replace(f"[facts]\n{HOT}", fact)))["Hot"]
+    assert frame.selectExpr("unix_micros(time)").first() == (micros,)
+
+
+@pytest.mark.parametrize(
+    "sql, code, says",
+    [
+        ("SELECT turbine FROM readings WHERE celcius > 80", "TL807", "`celcius` cannot be resolved"),
+        ("SELECT turbine FROM reading", "TL807", "no source `reading`"),
+        ("SELECT turbine, celsius FROM readings", "TL102", "1 argument in the rules, and 2 here"),
+        ("SELECT tags FROM readings", "TL805", "`tags` of Hot is array<string>"),
+        ("DROP TABLE readings", "TL807", "not a query"),
+        ("SELECT DISTINCT turbine FROM readings", "TL205", "no column `at`"),
+        ("SELECT turbine, at AS time, at AS start FROM readings", "TL205", "`time` and `start`"),
+        ("SELECT turbine, CAST(at AS STRING) AS time FROM readings", "TL805", "is string, which is no time"),
+        ("SELECT turbine, at AS start FROM readings", "TL205", "`start`"),
+    ],
+)
+def test_sql_that_does_not_fit_is_refused_with_its_line(
+    sql: str, code: str, says: str, spark: SparkSession, loaded: Loaded
+) -> None:
+    with pytest.raises(TidelogError) as raised:
+        fact_frames(spark, loaded(PIPELINE.replace(HOT, f'Hot = "{sql}"')))
+    (found,) = raised.value.diagnostics
+    assert found.code == code
+    assert says in found.message
+    assert found.place is not None
+    assert found.place.line == 12
+
+
+def test_the_caret_is_under_the_word_that_is_wrong(spark: SparkSession, loaded: Loaded) -> None:
+    with pytest.raises(TidelogError) as raised:
+        fact_frames(spark, loaded(PIPELINE.replace("celsius > 80", "celcius > 80")))
+    place = raised.value.diagnostics[0].place
+    assert place is not None
+    assert place.text[place.column - 1 : place.column - 1 + place.length] == "celcius"
+
+
+def test_everything_wrong_with_sources_and_facts_is_said_at_once(spark: SparkSession, loaded: Loaded) -> None:
+    text = PIPELINE.replace("[facts]", '[sources.gone]\nformat = "parquet"\npath = "nowhere"\n\n[facts]').replace(
+        HOT, 'Hot = "SELECT nothing FROM readings"\nOverheated = "SELECT turbine FROM gone"'
+    )
+    with pytest.raises(TidelogError) as raised:
+        fact_frames(spark, loaded(text))
+    assert [found.code for found in raised.value.diagnostics] == ["TL806", "TL807"]
+
+
+def test_times_are_of_one_kind(spark: SparkSession, loaded: Loaded) -> None:
+    with pytest.raises(TidelogError, match="the times of Overheated are numbers, those of Hot timestamps"):
+        fact_frames(
+            spark, loaded(PIPELINE.replace(HOT, f'{HOT}\nOverheated = "SELECT turbine, ms AS time FROM readings"'))
+        )
+
+
+# Sinks
+
+
+def sink(folder: Path, form: str = "json", **other: Any) -> Sink:
+    given: dict[str, Any] = {"options": {}, "python": None, "overwrite": False, "place": None, **other}
+    return Sink(form, str(folder / "out"), **given)
+
+
+def kept(folder: Path) -> list[str]:
+    """What a reader sees."""
+    return sorted(line for path in (folder / "out").glob("batch=*/*.json") for line in path.read_text().splitlines())
+
+
+def test_a_batch_is_written_once_by_its_number(spark: SparkSession, tmp_path: Path) -> None:
+    output = Output(spark, sink(tmp_path), "P", "me")
+    output.prepare()
+    for _ in range(2):
+        output.write(spark.sql("SELECT 'a' AS arg1"), 0, 1)
+    output.write(spark.sql("SELECT 'b' AS arg1"), 1, 1)
+    assert kept(tmp_path) == ['{"arg1":"a"}', '{"arg1":"b"}']
+    assert [row.batch for row in spark.read.json(f"{tmp_path}/out").orderBy("batch").collect()] == [0, 1]
+
+
+def test_a_batch_that_was_half_written_is_never_seen(spark: SparkSession, tmp_path: Path) -> None:
+    output = Output(spark, sink(tmp_path), "P", "me")
+    output.prepare()
+    half = tmp_path / "out" / "_staging" / "batch=0"
+    half.mkdir(parents=True)
+    (half / "part-0.json").write_text('{"arg1":"half"}\n')
+    assert kept(tmp_path) == []
+    assert not Storage(spark, f"{tmp_path}/out").exists("batch=0")
+    output.prepare()
+    output.write(spark.sql("SELECT 'whole' AS arg1"), 0, 1)
+    assert kept(tmp_path) == ['{"arg1":"whole"}']
+
+
+def test_a_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    output = Output(spark, sink(tmp_path), "P", "me")
+    output.prepare()
+    failing = spark.range(4, numPartitions=2).selectExpr("IF(id = 3, raise_error('no'), 'a') AS arg1")
+    with pytest.raises(PySparkException):
+        output.write(failing, 0, 4)
+    assert kept(tmp_path) == []
+
+
+def test_batches_of_another_checkpoint_are_not_mistaken(spark: SparkSession, tmp_path: Path) -> None:
+    output = Output(spark, sink(tmp_path), "P", "me")
+    output.prepare()
+    output.write(spark.sql("SELECT 'a' AS arg1"), 0, 1)
+    output.prepare()
+    with pytest.raises(TidelogError, match="batches of another checkpoint"):
+        Output(spark, sink(tmp_path), "P", "you").prepare()
+    (tmp_path / "other" / "out").mkdir(parents=True)
+    (tmp_path / "other" / "out" / "mine.json").write_text("{}")
+    with pytest.raises(TidelogError, match="did not write"):
+        Output(spark, sink(tmp_path / "other"), "P", "me").prepare()
+
+
+def test_a_batch_job_replaces_only_what_it_may(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = spark.sql("SELECT 'a' AS arg1"), spark.sql("SELECT 'b' AS arg1")
+    assert Output(spark, sink(tmp_path), "P", "me").write_once(first) == 1
+    with pytest.raises(TidelogError, match="is there already"):
+        Output(spark, sink(tmp_path), "P", "me").refuse_replacing()
+    Output(spark, sink(tmp_path, overwrite=True), "P", "me").refuse_replacing()
+    Output(spark, sink(tmp_path, overwrite=True), "P", "me").write_once(second)
+    assert [row.arg1 for row in spark.read.json(f"{tmp_path}/out").collect()] == ["b"]
+
+
+def test_records_of_one_answer_have_one_key(spark: SparkSession) -> None:
+    rows = "('a', 1, 2, 'both'), ('a', 1, 2, 'both'), ('a', 4, 5, 'left')"
+    answers = spark.sql(f"SELECT * FROM VALUES {rows} AS t(arg1, start, end, closed)")
+    found = [(row.key, json.loads(row.value)["end"]) for row in records(answers).collect()]
+    assert found == [('{"arg1":"a","start":1}', 2), ('{"arg1":"a","start":1}', 2), ('{"arg1":"a","start":4}', 5)]
+
+
+def test_answers_print_as_facts(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "('a', 0, 3, 'left'), ('A b', 7, 7, 'both'), ('c', 1, NULL, 'left')"
+    numbers = spark.sql(f"SELECT * FROM VALUES {rows} AS t(arg1, start, end, closed)")
+    assert sorted(as_text(numbers, "P")) == ['P("A b")@7', "P(a)@[0,3)", "P(c)@[1,inf)"]
+    stamps = "TIMESTAMP'2026-01-31T10:00:00Z' AS start, TIMESTAMP'2026-01-31T10:00:00.5Z' AS end, 'both' AS closed"
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    dated = spark.sql(f"SELECT 1.5D AS arg1, {stamps}")
+    assert list(as_text(dated, "P")) == ["P(3/2)@[2026-01-31T10:00:00Z,2026-01-31T10:00:00.5Z]"]
+    assert list(as_text(spark.sql("SELECT 'P(a)@1' AS fact"), "P")) == ["P(a)@1"]
+
+
+def test_small_files_are_replaced_whole(spark: SparkSession, tmp_path: Path) -> None:
+    folder = Storage(spark, str(tmp_path / "new"))
+    assert (folder.read_json("a.json"), folder.names()) == (None, [])
+    folder.write_json("a.json", {"n": 1})
+    folder.write_json("a.json", {"n": 2, "text": "é"})
+    assert folder.read_json("a.json") == {"n": 2, "text": "é"}
+
+
+# Runs
+
+
+ANSWERS = [
+    "Overheated(t1)@[2026-01-31T10:00:50Z,2026-01-31T10:01:30Z]",
+    "Overheated(t3)@[2026-01-31T10:01:30Z,2026-01-31T10:01:40Z]",
+    "Overheated(t3)@[2026-01-31T10:02:20Z,2026-01-31T10:02:30Z]",
+]
+
+
+@pytest.fixture
+def turbines(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES / "turbines", tmp_path / "turbines"))
+
+
+def changed(folder: Path, **replaced: str) -> Pipeline:
+    """The pipeline with some lines replaced: a key and its new line."""
+    path = folder / "pipeline.toml"
+    lines = path.read_text().splitlines()
+    for key, line in replaced.items():
+        lines = [line if old.startswith(f"{key} =") else old for old in lines]
+    path.write_text("\n".join(lines).replace('format = "console"', 'format = "json"\npath = "run/answers"'))
+    return load_pipeline(path)
+
+
+def finished(job: Ready) -> Stream:
+    """A run to its end."""
+    from tidelog.spark.run import Stream
+
+    stream = Stream(job)
+    stream.start()
+    try:
+        while stream.running:
+            stream.wait(1)
+    finally:
+        stream.stop()
+        stream.close()
+    return stream
+
+
+def answers_of(spark: SparkSession, folder: Path) -> list[str]:
+    schema = "arg1 string, start timestamp, end timestamp, closed string"
+    return sorted(as_text(spark.read.schema(schema).json(str(folder / "run" / "answers" / "batch=*")), "Overheated"))
+
+
+def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    later = turbines / "readings" / "3.json"
+    waiting = later.rename(turbines / "3.json")
+    pipeline = changed(turbines)
+    stream = finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS[:1]
+    assert (stream.progress.answers, stream.progress.late) == (1, 0)
+    assert stream._query is not None
+    seen = [progress.observedMetrics["tidelog"] for progress in stream._query.recentProgress]
+    assert sum(row["answers"] for row in seen) == 1
+    waiting.rename(later)
+    late = {"turbine": "t2", "celsius": 99, "at": "2026-01-31T10:00:00Z"}
+    (turbines / "readings" / "4.json").write_text(json.dumps(late) + "\n")
+    stream = finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS
+    assert (stream.progress.answers, stream.progress.late) == (2, 1)
+    assert stream.progress.at == Fraction(1769853760)
+    (found,) = [json.loads(line) for path in turbines.glob("run/late/batch=*/*.json") for line in path.open()]
+    assert found == {"fact": "Hot(t2)@2026-01-31T10:00:00Z"}
+    figures = [json.loads(line) for line in (turbines / "run" / "metrics.jsonl").open()]
+    assert sum(line["answers"] for line in figures) == 3
+    assert sum(line["late"] for line in figures) == 1
+    assert figures[-1]["watermark"] == "2026-01-31T10:02:40Z"
+    assert figures[-1]["lag_seconds"] > 0
+    assert [line["batch"] for line in figures] == sorted({line["batch"] for line in figures})
+
+    # On this checkpoint, other rules and options are refused, all of them at once.
+    record = kept_record(spark, pipeline)
+    assert record is not None
+    (turbines / "rules.dmtl").write_text("Overheated(X) :- Boxminus[0,20s] Diamondminus[0,10s] Hot(X).")
+    with pytest.raises(TidelogError) as raised:
+        ready(spark, changed(turbines, delay='delay = "1s"'))
+    said = [found.message for found in raised.value.diagnostics]
+    assert [found.code for found in raised.value.diagnostics] == ["TL809"] * 2
+    assert "`delay` as 10, and now 1" in said[0]
+    assert "it had `Overheated(X) :- Boxminus[0,30] Diamondminus[0,10] Hot(X).`" in said[1]
+
+
+def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    (turbines / "archive").mkdir()
+    for name in ("1.json", "2.json"):
+        (turbines / "readings" / name).rename(turbines / "archive" / name)
+    pipeline = changed(turbines, time='time = "at"\nhistory = "archive"')
+    stream = finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS
+    assert (stream.progress.answers, stream.progress.late) == (3, 0)
+    assert (turbines / "run" / "answers" / "batch=-1").exists()
+    finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS
+
+
+def test_a_batch_gives_what_the_stream_gives(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready, run_batch
+
+    pipeline = changed(turbines, delay='mode = "batch"', checkpoint="", trigger="")
+    progress = run_batch(ready(spark, pipeline))
+    schema = "arg1 string, start timestamp, end timestamp, closed string"
+    found = sorted(as_text(spark.read.schema(schema).json(str(turbines / "run" / "answers")), "Overheated"))
+    assert found == ANSWERS
+    assert progress.answers == len(ANSWERS)
+
+
+def test_rows_that_are_no_facts_are_set_aside_or_stop_the_job(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready, run_batch
+
+    with (turbines / "readings" / "3.json").open("a") as file:
+        file.write(json.dumps({"turbine": None, "celsius": 99, "at": "2026-01-31T10:00:00Z"}) + "\n")
+    pipeline = changed(turbines, delay='mode = "batch"', checkpoint="", trigger="")
+    with pytest.raises(TidelogError) as raised:
+        run_batch(ready(spark, pipeline))
+    assert "TL206" in str(raised.value)
+    assert not (turbines / "run" / "answers").exists()
+    with (turbines / "pipeline.toml").open("a") as file:
+        file.write('\n[sinks.aside]\nformat = "text"\npath = "run/aside"\n')
+    progress = run_batch(ready(spark, load_pipeline(turbines / "pipeline.toml")))
+    assert (progress.answers, progress.aside) == (len(ANSWERS), 1)
+    (line,) = [line for path in turbines.glob("run/aside/part-*") for line in path.read_text().splitlines()]
+    assert json.loads(line)["reason"] == "there is no value for turbine"
+
+
+def test_a_violated_constraint_ends_the_job_in_words(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    with (turbines / "rules.dmtl").open("a") as file:
+        file.write("Bottom :- Overheated(X).\n")
+    with pytest.raises(TidelogError) as raised:
+        finished(ready(spark, changed(turbines)))
+    (found,) = raised.value.diagnostics
+    assert found.code == "TL303"
+    assert answers_of_nothing(turbines)
+
+
+def answers_of_nothing(folder: Path) -> bool:
+    return not list(folder.glob("run/answers/batch=*"))
