@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test test-faults test-cluster test-kafka lint types unit demo bench soak fuzz format clean
+.PHONY: test test-faults test-cluster test-kafka lint types unit demo bench pictures soak fuzz format clean
 
 test: lint types unit
 
@@ -47,7 +47,10 @@ demo: $(VENV)/.spark
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
 
-soak: $(VENV)/.run
+pictures: $(VENV)/.bench
+	$(BIN)/python benchmarks/pictures.py
+
+soak: $(VENV)/.bench
 	$(BIN)/python benchmarks/soak.py --facts $(FACTS)
 
 fuzz: $(VENV)/.dev

@@ -40,6 +40,8 @@ MISSING = "Q(X) :- A(X), not Diamondminus[0,1000000] B(X)."
 
 RATIO_GOAL = "at most 20"
 
+Series = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Query:
@@ -54,14 +56,21 @@ class Query:
 
 @dataclass
 class Run:
-    """One way through a stream: CPU and wall seconds, those of parsing, the time of each step, and what came of it."""
+    """One way through a stream: CPU and wall seconds, those of parsing, and of each step the clock, the seconds that
+    it took, the facts that came and those that were held after it."""
 
     cpu: float
     wall: float
     parse_cpu: float
-    steps: npt.NDArray[np.float64]
-    most: int
+    clock: Series
+    steps: Series
+    came: Series
+    held: Series
     answers: int
+
+    @property
+    def most(self) -> int:
+        return int(self.held.max())
 
     def percentile(self, percent: float) -> float:
         """Microseconds that so many of a hundred steps stay within."""
@@ -79,15 +88,15 @@ def run(query: Query, text: str, ordered: bool) -> Run:
     data = tl.Dataset.parse(text, ordered=ordered)
     parsed = process_time() - began_cpu
     reasoner = tl.Reasoner(tl.Program.parse(query.rules), query.name, at=query.at, memory=query.memory)
-    seconds: list[float] = []
-    most = answers = 0
+    steps: list[tuple[float, float, int, int]] = []
+    answers = 0
     for step in reasoner.feed(data, step=query.step):
-        seconds.append(step.seconds)
-        most = max(most, step.window_facts + step.history_atoms)
+        steps.append((float(step.t), step.seconds, step.facts_in, step.window_facts + step.history_atoms))
         answers += len(step.answers)
     answers += len(reasoner.end().answers)
     cpu, wall = process_time() - began_cpu, perf_counter() - began
-    return Run(cpu, wall, parsed, np.array(seconds), most, answers)
+    clock, seconds, came, held = np.array(steps, np.float64).T
+    return Run(cpu, wall, parsed, clock, seconds, came, held, answers)
 
 
 def best(query: Query, text: str, repeats: int, ordered: bool = True) -> Run:
@@ -106,14 +115,19 @@ def traffic_text() -> tuple[str, str]:
     """The real stream if it is there, or a generated one of its size; and which it is."""
     if REAL.exists():
         return REAL.read_text(encoding="utf-8"), "traffic-S2"
+    return generated_traffic(390), "generated traffic (no traffic-S2 here)"
+
+
+def generated_traffic(vehicles: int, seconds: int = 200) -> str:
+    """Traffic of the simulator, in the words of the real streams."""
     renamed = {"Drive": "NotPos", "Halt": "Pos"}
     timed: list[tuple[int, str]] = []
-    for fact in traffic.facts(vehicles=390, seconds=200):
+    for fact in traffic.facts(vehicles=vehicles, seconds=seconds):
         name, rest = fact.split("(", 1)
         if "@" in rest:
             begin = int(rest.split("@")[1].strip("[").split(",")[0])
             timed.append((begin, f"{renamed.get(name, name)}({rest}"))
-    return "\n".join(line for _, line in sorted(timed)), "generated traffic (no traffic-S2 here)"
+    return "\n".join(line for _, line in sorted(timed))
 
 
 def short_stops() -> Iterator[Row]:
@@ -205,18 +219,21 @@ def network(nodes: int = 1_000, edges: int = 5_000, sent: int = 200, horizon: in
     yield Row(what, text.count("\n") + 1, found.cpu, found.wall, f"most held {found.most:,}", "", note)
 
 
+def readings(dense: int, seconds: int = 40, sensors: int = 20) -> str:
+    """So many readings a second of every sensor."""
+    rng = Random(0)
+    return "\n".join(
+        f"{'A' if rng.random() < 0.5 else 'B'}(s{sensor})@{at / dense:g}"
+        for at in range(seconds * dense)
+        for sensor in range(sensors)
+    )
+
+
 def density() -> Iterator[Row]:
     """The same time with one, ten and a hundred times as many readings: what is held."""
-    seconds, sensors = 40, 20
     base: dict[str, int] = {}
     for dense in (1, 10, 100):
-        rng = Random(0)
-        lines = [
-            f"{'A' if rng.random() < 0.5 else 'B'}(s{sensor})@{at / dense:g}"
-            for at in range(seconds * dense)
-            for sensor in range(sensors)
-        ]
-        text = "\n".join(lines)
+        text = readings(dense)
         runs = {memory: best(Query(NEAR, "Q", at="input", memory=memory), text, 1) for memory in ("generic", "bounded")}
         same = len({one.answers for one in runs.values()}) == 1
         for memory, one in runs.items():
@@ -224,7 +241,7 @@ def density() -> Iterator[Row]:
             note = f"most facts held: {one.most / first:.1f} x; {one.answers:,} answers"
             yield Row(
                 f"stream, {dense} x as dense, memory {memory}",
-                len(lines),
+                text.count("\n") + 1,
                 one.cpu,
                 one.wall,
                 f"most held {one.most:,}",

@@ -7,7 +7,7 @@ is copied must be the same in all buckets.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import tidelog as tl
@@ -55,12 +55,18 @@ def by_buckets(
         plan = distribution(program, query, background=background, endless=endless)
         handed: dict[str, Claim] = {}
         for stage in plan.stages:
-            coming = [fact for fact in facts if fact.predicate in stage.inputs]
+            coming: list[Fact] = []
             for name in stage.receives:
-                if name not in stage.inputs:
-                    coming += handed[name].facts
+                source = stage.aliases.get(name, name)
+                sent = facts if name in stage.inputs else handed[source].facts
+                coming += [replace(fact, predicate=name) for fact in sent if fact.predicate == source]
             handed |= _stage(program, stage, coming, evaluate, 1 if stage.single else buckets, seed)
-        read = {name for stage in plan.stages for name in stage.receives if name not in stage.inputs}
+        read = {
+            stage.aliases.get(name, name)
+            for stage in plan.stages
+            for name in stage.receives
+            if name not in stage.inputs
+        }
         repeating = {name for name in read if handed[name].repeats}
         if not repeating:
             return Outcome(plan, handed[query])

@@ -203,7 +203,25 @@ def test_json_has_all_the_keys() -> None:
         "retention": {"B": "1/2"},
         "look_ahead": "0",
         "look_ahead_rule": None,
+        "memory": None,
         "constraints": [],
+        "distribution": {
+            "stages": [
+                {
+                    "rules": [1],
+                    "hashed": {"A": 1, "B": 1},
+                    "copied": [],
+                    "single": False,
+                    "receives": ["A", "B"],
+                    "gives": ["A"],
+                    "reason": "by x",
+                }
+            ],
+            "words": [
+                "facts of B go by x to the buckets",
+                "facts with the same x meet in one bucket: the x with the most facts limits how far more buckets help",
+            ],
+        },
         "problems": [],
     }
 

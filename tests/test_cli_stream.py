@@ -392,6 +392,49 @@ def test_changed_rules_are_refused_unless_asked_for(sh: Shell, rules: str) -> No
     assert ran.err.startswith("s.state: ")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--late", "in.facts"),
+        ("--stats", "rules.dmtl"),
+        ("--state", "in.facts"),
+        ("--late", "new", "--stats", "./new"),
+        ("--state", "new", "--stats", "new"),
+        ("--background", "more.facts", "--late", "more.facts"),
+    ],
+)
+def test_a_file_that_is_written_to_is_used_for_nothing_else(sh: Shell, rules: str, options: tuple[str, ...]) -> None:
+    files = {name: sh.write(name, "B(a)@10\nB(a)@1\nB(a)@20\n") for name in ("in.facts", "more.facts")}
+    before = {file.name: file.read_bytes() for file in sh.folder.iterdir()}
+    ran = sh("stream", rules, *QUERY, files["in.facts"], *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert "would be overwritten" in ran.err
+    assert {file.name: file.read_bytes() for file in sh.folder.iterdir()} == before
+
+
+def test_a_delay_of_a_predicate_that_is_misspelt(sh: Shell, rules: str) -> None:
+    ran = sh("stream", rules, *QUERY, "-", "--delay", "BB=5s", stdin="B(a)@10\nB(a)@8\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert "error[TL302]: --delay BB=5: no rule mentions BB" in ran.err
+    assert "name a predicate of the rules" in ran.err
+
+
+def test_time_does_not_stop_before_the_time_of_a_state(sh: Shell, rules: str) -> None:
+    args = ("stream", rules, *QUERY, "-", "--state", "s.state", "--continues")
+    sh(*args, stdin="B(a)@10\n")
+    ran = sh(*args, "--until", "9", stdin="")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--until 9 is before the time of s.state, which has come to 10" in ran.err
+    assert sh(*args, "--until", "10", stdin="").code == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc, a folder in which nobody can write")
+def test_a_state_that_cannot_be_saved_is_refused_before_anything_is_read(sh: Shell, rules: str) -> None:
+    ran = sh("stream", rules, *QUERY, "-", "--state", "/proc/s.state", stdin="B(a)@10\nB(a)@30\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--state /proc/s.state: cannot write there" in ran.err
+
+
 def test_a_damaged_state_is_refused_and_left_alone(sh: Shell, rules: str) -> None:
     sh("stream", rules, *QUERY, "-", "--state", "s.state", stdin="B(a)@10\n")
     damaged = bytearray((sh.folder / "s.state").read_bytes())

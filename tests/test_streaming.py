@@ -24,7 +24,9 @@ from strategies import BOTH, FORWARD, Case, Features, cases
 from streams import Plan, Setup, complaints, plans, set_up
 from streams_random import describe, examine_stream, memory_complaints
 from tidelog.language.facts import format_fact
+from tidelog.language.syntax import Fact
 from tidelog.testing import Arrival, Clock, Crash, Item, Pause, expect, play, same_answers
+from tidelog.timeline.interval import Interval
 
 pytestmark = pytest.mark.usefixtures("kernels", "little_memory")
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -218,6 +220,45 @@ def test_paper_2_examples_8_and_9() -> None:
     assert reasoner.stats.window_facts <= 6
     assert reasoner.stats.history_atoms <= 1
     assert reasoner.finish() == []
+
+
+NORMAL_FORM = """
+    P(Z) :- Diamondminus[0,2] Signal(Z).
+    P2(Z) :- Boxminus[0,4] P(Z).
+    Flag(X, Z) :- Monit(X, Z), P2(Z).
+"""
+
+
+def held_between(reasoner: tl.Reasoner, lo: str, hi: str) -> set[str]:
+    """All facts that a reasoner holds, clipped to a window."""
+    window = Fraction(lo), Fraction(hi)
+    form, store, symbols = reasoner._form, reasoner._engine.store, reasoner._symbols
+    found = set()
+    for number, name in enumerate(form.names):
+        rows = store.rows(number)
+        for place in range(len(rows)):
+            held = reasoner._grid.interval(int(rows.lo[place]), int(rows.hi[place]))
+            clipped = Interval(max(held.lo, window[0]), min(held.hi, window[1]))
+            if not clipped.is_empty():
+                found.add(format_fact(Fact(name, tuple(symbols.value(int(a)) for a in rows.args[:, place]), clipped)))
+    return found
+
+
+@pytest.mark.parametrize("memory", ["generic", "bounded"])
+def test_paper_2_examples_8_and_9_fact_by_fact(memory: str) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse(NORMAL_FORM), "Flag", memory=memory, at="input")
+    for t in ("96.3", "98", "100"):
+        reasoner.push(Fraction(t), ["Signal(s1)"])
+    reasoner.advance(100)
+    signals = {"Signal(s1)@98", "Signal(s1)@100"}
+    assert held_between(reasoner, "97", "100") <= signals | {"P(s1)@[97,100]"}
+    answers = answers_of(reasoner.push(101, ["Monit(n,s1)"]) + reasoner.advance(101))
+    assert answers == ["Flag(n,s1)@101"]
+    # The example begins with P from 97 on, so that P' holds at 101; with the signal at 96.3 it does from 100.3 on.
+    window = signals | {"P(s1)@[97,101]", "P2(s1)@[1003/10,101]", "Monit(n,s1)@101", "Flag(n,s1)@101"}
+    assert held_between(reasoner, "97", "101") <= window
+    assert held_between(reasoner, "97", "101") >= {"P(s1)@[97,101]"}, "which later steps need"
+    assert reasoner.stats.history_atoms == 0, "no rule looks back for ever, so not even Signal(s1) is kept"
 
 
 # Real streams
@@ -491,6 +532,18 @@ def test_a_stream_without_facts() -> None:
 def test_far_apart_facts_take_no_time_between() -> None:
     reasoner = stream("Q :- Diamondminus[1,1] Q.  Q :- P.  R :- P, not Q.", "R")
     assert reasoner.push(0, ["P@[0,1)"]) + reasoner.push(10**5) + reasoner.finish() == []
+
+
+@pytest.mark.parametrize("timeline", ["rational", "integer"])
+@pytest.mark.parametrize(
+    "rules", ["D :- B.  Boxplus[1,1] B :- B.", "D :- B.  B :- C.  C :- Diamondminus[0,1] B.  E :- D."]
+)
+def test_a_recursion_that_nobody_looks_at_ends(rules: str, timeline: str) -> None:
+    reasoner = stream(rules, "D", timeline=timeline)
+    answers = reasoner.push(1, ["B"]) + reasoner.push(4, ["B"]) + reasoner.finish(9)
+    data, program = tl.Dataset.parse("B@1\nB@4"), tl.Program.parse(rules)
+    expected = tl.materialise(program, data, query="D", between=(1, 9), timeline=timeline)
+    assert same_answers(answers, expected, timeline=timeline)
 
 
 # The public test tools

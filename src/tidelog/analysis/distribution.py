@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tidelog.analysis.components import head_atom
-from tidelog.analysis.locality import Key, Shape, key_terms
-from tidelog.analysis.splitting import Part, Split, Unit, final, split
+from tidelog.analysis.locality import Key, Shape, alias, guard, needs_guard, rule_terms
+from tidelog.analysis.splitting import Part, Split, Unit, split
 from tidelog.language.program import Program
 from tidelog.language.syntax import Variable
 
@@ -26,7 +27,7 @@ from tidelog.language.syntax import Variable
 class Stage:
     """A part of a program that is evaluated bucket by bucket, with no exchange between the buckets."""
 
-    #: The numbers of the program's rules that are evaluated here.
+    #: The rules that are evaluated here: their places in `program.rules`.
     rules: tuple[int, ...]
     #: Every predicate read or derived here: the hashed argument (from 0), or None: copied to all buckets.
     key: Mapping[str, int | None]
@@ -38,8 +39,13 @@ class Stage:
     inputs: tuple[str, ...]
     #: Predicates that later stages, or the user, read.
     gives: tuple[str, ...]
+    #: The same rules as the user counts them, from 1; of temporal Datalog, the rules of the file.
+    numbers: tuple[int, ...]
     #: In words: why this key, or why one bucket.
     reason: str
+    #: Copied predicates that some rules here read hashed as well: the name for that, and the predicate. Facts of the
+    #: predicate come in under both names, by the key of each.
+    aliases: Mapping[str, str]
     #: Predicates that rules derive here; input facts of them come in, too.
     derives: tuple[str, ...]
     #: What the stage is split by, and what each hashed predicate goes by, in the words of the rules.
@@ -92,27 +98,41 @@ def _stage(found: Split, part: Part, wanted: tuple[str, ...], earlier: list[Stag
     units = [found.units[number] for number in part.units]
     own = dict.fromkeys(name for unit in units for name in unit.own)
     names = dict.fromkeys((*own, *sorted({name for unit in units for name in unit.reads} - set(own))))
-    key: dict[str, int | None] = {**dict.fromkeys(names), **final(part.domains)}
+    key: dict[str, int | None] = {**dict.fromkeys(names), **part.key}
     single = all(position is None for position in key.values())
     here, derived = set(own) & found.derived, found.derived
     elsewhere = {
         name for number, unit in enumerate(found.units) if number not in part.units for name in unit.reads & derived
     }
     shapes = sorted((s for unit in units for s in unit.shapes), key=lambda s: s.number)
+    aliases = _aliases(shapes, key, here)
+    given = [name for name in names if name in here or name not in derived]
     by = "" if single else words.by(shapes, key)
     return Stage(
         rules=tuple(s.number for s in shapes),
-        key=key,
+        key={**key, **{name: at for name, (_, at) in aliases.items()}},
         single=single,
-        receives=tuple(names),
-        inputs=tuple(name for name in names if name in here or name not in derived),
+        receives=(*names, *aliases),
+        inputs=(*given, *(name for name, (predicate, _) in aliases.items() if predicate in given)),
         gives=tuple(name for name in own if name in elsewhere or name in wanted),
+        aliases={name: predicate for name, (predicate, _) in aliases.items()},
+        numbers=tuple(sorted({words.numbers[s.number] for s in shapes})),
         reason=words.one_bucket(units) if single else words.reason(by, shapes, key, earlier),
         derives=tuple(name for name in own if name in derived),
         by=by,
         arguments={name: words.argument(name, at, shapes) for name, at in key.items() if at is not None},
         copies={} if single else words.copies(shapes, key, here),
     )
+
+
+def _aliases(shapes: Iterable[Shape], key: Key, own: Collection[str]) -> dict[str, tuple[str, int]]:
+    """The copied predicates that guard a rule: the name that they have there, the predicate, the hashed argument."""
+    guards = [guard(s, key, own) for s in shapes if needs_guard(s, key)]
+    return {
+        alias(found.atom.predicate, found.position): (found.atom.predicate, found.position)
+        for found in guards
+        if found is not None and found.atom is not None
+    }
 
 
 class _Words:
@@ -142,7 +162,7 @@ class _Words:
 
     def by(self, shapes: Iterable[Shape], key: Key) -> str:
         """What a stage is split by: the variable that most of its rules have as their key."""
-        keys = (term for s in shapes for term in key_terms(s, key))
+        keys = (term for s in shapes for term in rule_terms(s, key))
         names = Counter(term.name.lower() for term in keys if isinstance(term, Variable) and not term.anonymous)
         if names:
             return names.most_common(1)[0][0]
@@ -164,7 +184,7 @@ class _Words:
         unit = next((unit for unit in units if not unit.splits), None)
         if unit is None:
             return "since nothing here reads a stream"
-        own = ", ".join(name for name in unit.own if not name.startswith("$"))
+        own = _listed([name for name in unit.own if not name.startswith("$")])
         if not unit.shapes:
             return f"since no rule says what {own} could be split by"
         known = self.found.choosing
@@ -173,27 +193,32 @@ class _Words:
             return f"because of {self.rule(streamed[0])}: what it reads has no arguments to split by"
         if unit.own and not any(known.arities.get(name) for name in unit.own):
             return f"because of {self.rule(streamed[0])}: {own} has no argument to split by"
-        for end in range(1, len(unit.shapes) + 1):
-            s = unit.shapes[end - 1]
-            if any(known.choices(unit.own, unit.shapes[:end])):
+        for end, s in enumerate(unit.shapes, 1):
+            if self._splits(unit, unit.shapes[:end]):
                 continue
-            if not any(known.choices(unit.own, (s,))):
+            if not self._splits(unit, (s,)):
                 kept = f"no argument of {own} goes through it unchanged" if s.head else "its atoms share no argument"
                 return f"because of {self.rule(s)}: {kept}"
             return f"because of {self.rule(s)}: no argument of {own} goes through it and the rules before it unchanged"
         raise AssertionError("a unit that cannot be split has a rule that is the reason")
 
+    def _splits(self, unit: Unit, shapes: tuple[Shape, ...]) -> bool:
+        """Whether there is a way to split some rules of a unit."""
+        own = tuple(name for name in unit.own if any(name in s.predicates for s in shapes))
+        return any(self.found.choosing.choices(own, shapes))
+
     def copies(self, shapes: Iterable[Shape], key: Key, own: Collection[str]) -> dict[str, str]:
         """The streams that are copied to all buckets, each with the first rule that needs it in all of them."""
-        found: dict[str, str] = {}
+        found: dict[str, Shape] = {}
         for s in shapes:
-            for atom in s.body:
-                name = atom.predicate
-                if name not in own and name not in self.found.choosing.background and key[name] is None:
-                    terms = key_terms(s, key)
-                    if not any(s.positions(name, term) for term in terms):
-                        found.setdefault(name, self.rule(s))
-        return found
+            for name in {atom.predicate for atom in s.body} - self.found.choosing.background - set(own):
+                if key[name] is None and not any(s.positions(name, term) for term in rule_terms(s, key)):
+                    found.setdefault(name, s)
+        return {name: self.rule(s) for name, s in found.items()}
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if len(names) < 5 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
 def in_words(plan: Distribution, buckets: int | None = None) -> list[str]:
@@ -220,9 +245,35 @@ def in_words(plan: Distribution, buckets: int | None = None) -> list[str]:
     return lines
 
 
+def as_json(plan: Distribution) -> dict[str, Any]:
+    """The plan as `tidelog check --json` prints it: arguments and rules are counted from 1."""
+
+    def visible(names: Iterable[str]) -> list[str]:
+        return [name for name in names if not name.startswith("$")]
+
+    return {
+        "stages": [
+            {
+                "rules": list(stage.numbers),
+                "hashed": {name: at + 1 for name, at in stage.key.items() if at is not None and visible([name])},
+                "copied": [name for name in visible(stage.key) if not stage.single and stage.key[name] is None],
+                "single": stage.single,
+                "receives": visible(stage.receives),
+                "gives": visible(stage.gives),
+                "reason": stage.reason,
+            }
+            for stage in plan.stages
+        ],
+        "words": in_words(plan),
+    }
+
+
 def _moves(plan: Distribution, stage: Stage, buckets: int | None) -> Iterator[str]:
-    """What goes where before a stage, background included; predicates that translation made up are left out."""
+    """What goes where before a stage. Derived predicates are named only if no others are hashed, and those that
+    translation made up never."""
     coming = [name for name in stage.receives if name not in stage.derives and not name.startswith("$")]
+    if not any(name in stage.arguments for name in coming):
+        coming = [*(name for name in stage.derives if not name.startswith("$")), *coming]
     where = f"to {buckets} buckets" if buckets else "to the buckets"
     groups: dict[str, list[str]] = {}
     for name in coming:
@@ -235,5 +286,3 @@ def _moves(plan: Distribution, stage: Stage, buckets: int | None) -> Iterator[st
         if name not in stage.arguments:
             reason = f", because of {stage.copies[name]}" if name in stage.copies else ""
             yield f"{name} is copied to all{reason}"
-    if not coming:
-        yield f"what has no body goes by {stage.by} {where}"

@@ -10,7 +10,9 @@ the bucket has, gives every bucket exactly its share of the head:
 - A hashed head carries the key at its hashed position. In buckets other than the key's nothing may be derived, so the
   body must be false where its hashed atoms hold nowhere: it is *guarded* by a positive hashed atom that it cannot do
   without. (`Down(X) :- Node(X), not Beat(X)` needs Node hashed on X, too: with Node copied, every bucket but one would
-  take X for down.) Where the key is a constant c, the guard `$here(c)` can be added to any rule.
+  take X for down.) Where such an atom is copied, since other rules need it so, facts of it that come in can be sent a
+  second time, hashed and under another name, and the rule reads these. Where the key is a constant c, the guard is
+  `$here(c)`, which holds in the bucket of c alone.
 - A copied head needs a body without hashed atoms.
 - A constraint (head Bottom) is violated in the whole if it is in some bucket. It needs a guard only if a hashed atom is
   negated: what is positive and missing elsewhere makes the body no truer there.
@@ -18,8 +20,9 @@ the bucket has, gives every bucket exactly its share of the head:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import assert_never
 
 from tidelog.analysis.components import dependencies, head_atom
@@ -58,6 +61,10 @@ class Shape:
     @property
     def body(self) -> tuple[Atom, ...]:
         return self.positive + self.negated
+
+    @cached_property
+    def predicates(self) -> frozenset[str]:
+        return frozenset(atom.predicate for atom in (*self.body, *([self.head] if self.head else [])))
 
     def term(self, atom: Atom, position: int) -> Term:
         """The term at a position, up to equality."""
@@ -101,69 +108,75 @@ def _equal(rule: Rule) -> dict[Term, Term]:
     return found
 
 
-def key_terms(shape: Shape, key: Key) -> set[Term]:
-    """The terms at the hashed positions of the body."""
-    hashed = ((atom, key[atom.predicate]) for atom in shape.body)
+@dataclass(frozen=True)
+class Guard:
+    """What keeps a rule from deriving anything in other buckets than its key's: a hashed atom that it has (`atom` is
+    None), its copied atom `atom` if facts of it come hashed on `position` as well, or `$here` of the constant key."""
+
+    atom: Atom | None = None
+    position: int = 0
+    constant: Constant | None = None
+
+
+def rule_terms(shape: Shape, key: Key) -> set[Term]:
+    """The terms at the hashed positions of body and head: the rule's key, if they are one."""
+    hashed = ((atom, key[atom.predicate]) for atom in (*shape.body, *([shape.head] if shape.head else [])))
     return {shape.term(atom, position) for atom, position in hashed if position is not None}
 
 
-def is_local(shape: Shape, key: Key) -> bool:
-    """Whether every bucket derives exactly its share of the head, perhaps with the guard that `missing_guard` names."""
-    terms = key_terms(shape, key)
-    if len(terms) > 1:
-        return False
-    if shape.head is None:
-        needs_guard = any(key[atom.predicate] is not None for atom in shape.negated)
-    else:
-        position = key[shape.head.predicate]
-        if position is None:
-            return not terms
-        terms |= {shape.term(shape.head, position)}
-        if len(terms) > 1:
-            return False
-        needs_guard = True
-    return not needs_guard or _guarded(shape, key) or isinstance(next(iter(terms)), Constant)
+def is_local(shape: Shape, key: Key, own: Collection[str]) -> bool:
+    """Whether every bucket derives exactly its share of the head, with the guard that `guard` names. `own` are the
+    predicates that rules of the stage derive."""
+    terms = rule_terms(shape, key)
+    if shape.head is not None and key[shape.head.predicate] is None:
+        return not terms
+    return len(terms) <= 1 and (not needs_guard(shape, key) or guard(shape, key, own) is not None)
 
 
-def missing_guard(shape: Shape, key: Key) -> Constant | None:
-    """The constant c of a local rule whose body needs `$here(c)`, to be false in other buckets than that of c."""
-    position = None if shape.head is None else key[shape.head.predicate]
-    terms = key_terms(shape, key)
-    if shape.head is not None and position is not None:
-        terms |= {shape.term(shape.head, position)}
-    elif not any(key[atom.predicate] is not None for atom in shape.negated):
-        return None
-    (term,) = terms
-    return term if isinstance(term, Constant) and not _guarded(shape, key) else None
+def needs_guard(shape: Shape, key: Key) -> bool:
+    if shape.head is not None:
+        return key[shape.head.predicate] is not None
+    return any(key[atom.predicate] is not None for atom in shape.negated)
 
 
-def _guarded(shape: Shape, key: Key) -> bool:
-    """Whether the body is false, on either timeline, where the hashed atoms hold nowhere."""
+def guard(shape: Shape, key: Key, own: Collection[str]) -> Guard | None:
+    """The guard of a rule that needs one and has one key; None if there is none."""
+    (term,) = rule_terms(shape, key)
+    needed = [part for literal in _positive(shape.rule) for part in needed_atoms(literal.formula)]
+    if any(isinstance(part, Bottom) or key[part.predicate] is not None for part in needed):
+        return Guard()
+    if isinstance(term, Constant):
+        return Guard(constant=term)
+    for atom in needed:
+        if isinstance(atom, Atom) and atom.predicate not in own:
+            for position in range(len(atom.args)):
+                if shape.term(atom, position) == term:
+                    return Guard(atom, position)
+    return None
 
-    def hashed(atom: Atom) -> bool:
-        return key[atom.predicate] is not None
 
-    return any(_false(literal.formula, hashed) for literal in _positive(shape.rule))
+def alias(predicate: str, position: int) -> str:
+    """The name, which no user can write, under which facts of a copied predicate come hashed on an argument."""
+    return f"${predicate}/{position + 1}"
 
 
 def _positive(rule: Rule) -> Iterator[Literal]:
     return (literal for literal in rule.body if isinstance(literal, Literal) and not literal.negated)
 
 
-def _false(formula: Formula, missing: Callable[[Atom], bool]) -> bool:
-    """Whether a formula holds at no time if the missing atoms hold at none, whatever the others do."""
+def needed_atoms(formula: Formula) -> Iterator[Atom | Bottom]:
+    """Those atoms that a formula cannot do without: if one of them holds at no time, neither does the formula, on
+    either timeline."""
     match formula:
-        case Atom():
-            return missing(formula)
+        case Atom() | Bottom():
+            yield formula
         case Top():
-            return False
-        case Bottom():
-            return True
+            return
         case Unary(op, range, arg):
-            box = op in (UnaryOp.BOX_MINUS, UnaryOp.BOX_PLUS)
-            return _false(arg, missing) and not (box and _may_be_empty(range))
+            if op in (UnaryOp.DIAMOND_MINUS, UnaryOp.DIAMOND_PLUS) or not _may_be_empty(range):
+                yield from needed_atoms(arg)
         case Binary(_, _, _, right):
-            return _false(right, missing)
+            yield from needed_atoms(right)
         case _:
             assert_never(formula)
 

@@ -12,8 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from tidelog.analysis.components import components, is_constraint, needed, negative_cycles, strata
+from tidelog.analysis.distribution import Distribution, as_json, distribution, in_words
 from tidelog.analysis.fragments import FRAGMENTS, syntactic_fragments
 from tidelog.analysis.horizon import CONSTRAINT, LookAhead, look_ahead, retention
+from tidelog.analysis.memory import Memory, Stream, memory
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.errors import Diagnostic
 from tidelog.language.program import Program
@@ -41,7 +43,11 @@ class Report:
     retention: dict[str, Time]
     look_ahead: LookAhead
     constraints: tuple[str, ...]
+    #: How the program would be split over a cluster; None where it cannot run at all.
+    distribution: Distribution | None
     problems: tuple[Diagnostic, ...]
+    #: How much a stream reasoner holds at most; only for a query.
+    memory: Memory | None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `tidelog check --json` prints; times are text, since they may be fractions."""
@@ -57,7 +63,9 @@ class Report:
             "retention": {predicate: format_time(back) for predicate, back in self.retention.items()},
             "look_ahead": format_time(self.look_ahead.distance),
             "look_ahead_rule": _shown(self.look_ahead.rule) if self.look_ahead.rule else None,
+            "memory": self.memory.to_json() if self.memory else None,
             "constraints": list(self.constraints),
+            "distribution": as_json(self.distribution) if self.distribution else None,
             "problems": [
                 {"code": found.code, "message": found.message, "place": str(found.place) if found.place else None}
                 for found in self.problems
@@ -75,7 +83,9 @@ class Report:
             ("strata", [f"{number}: {', '.join(group)}" for number, group in enumerate(self.strata, 1)]),
             ("retention", _columns({name: format_time(back) for name, back in self.retention.items()})),
             ("look-ahead", self._look_ahead_lines()),
+            ("memory", self.memory.lines() if self.memory else []),
             ("constraints", list(self.constraints)),
+            ("cluster", in_words(self.distribution) if self.distribution else []),
             ("problems", [line for found in self.problems for line in found.render().splitlines()]),
         ]
         margin = max(len(name) for name, _ in rows) + 2
@@ -90,8 +100,15 @@ class Report:
         return [f"{distance}, because of {_shown(self.look_ahead.rule)}" if self.look_ahead.rule else distance]
 
 
-def check(program: Program, query: str | None = None, *, timeline: str | None = None) -> Report:
-    """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`."""
+def check(
+    program: Program, query: str | None = None, *, timeline: str | None = None, stream: Stream | None = None
+) -> Report:
+    """Analyse a program, or the part of it that `query` needs. An unknown query predicate raises `TidelogError`.
+
+    With a query, the report has the memory bounds of stream reasoning, as numbers where `stream` says what they need.
+    """
+    arity = program.predicates.get(query, 0) if query else 0
+    whole = program
     if query is not None:
         require_known([query], known_predicates(program))
         program = replace(program, rules=tuple(program.rules[i] for i in needed(program.rules, [query])))
@@ -112,7 +129,9 @@ def check(program: Program, query: str | None = None, *, timeline: str | None = 
         retention={name: back[name] for name in sorted(back) if not _hidden(name)},
         look_ahead=_farthest(look_ahead(program, line), query),
         constraints=tuple(_shown(rule) for rule in program.rules if is_constraint(rule)),
+        distribution=None if problems else distribution(whole, query),
         problems=problems,
+        memory=memory(program, line, stream or Stream(), arity) if query is not None else None,
     )
 
 

@@ -29,14 +29,16 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from tidelog.analysis.components import connected, needed
-from tidelog.analysis.locality import Key, Shape, is_local, shape
+from tidelog.analysis.locality import Key, Shape, guard, is_local, needs_guard, shape
 from tidelog.language.program import Program
 from tidelog.language.safety import rule_atoms
 from tidelog.language.syntax import Term
 
-#: How many placements of units are tried at most, and how many choices for one unit.
+#: Bounds of the search: steps in placing units (fewer for large programs, where each takes longer), choices for one
+#: unit, and steps to find them. Past them a cheaper plan may be missed, never a sound one made wrong.
 PLACEMENTS = 4_000
 CHOICES = 64
+ASSIGNMENTS = 10_000
 
 #: For each predicate the arguments that it may be hashed on, and None if it may be copied.
 Domains = Mapping[str, frozenset[int | None]]
@@ -62,6 +64,7 @@ class Part:
 
     units: tuple[int, ...]
     domains: Domains
+    key: Key
     #: How many predicates with arguments are copied to more than one bucket: streams, and background.
     copied: tuple[int, int]
 
@@ -82,12 +85,12 @@ def split(program: Program, wanted: Iterable[str], background: Collection[str], 
     shapes = [shape(number, program.rules[number]) for number in needed(program.rules, names)]
     derived = frozenset(s.head.predicate for s in shapes if s.head)
     known = _background(program, background, derived, shapes)
-    choosing = Choosing(_arities(program), known)
+    choosing = Choosing(arities_of(program), known)
     units = tuple(choosing.unit(own, rules) for own, rules in _groups(names, shapes, derived, endless))
     return Split(units, _Placing(units, choosing, derived).best(), choosing, derived)
 
 
-def _arities(program: Program) -> dict[str, int]:
+def arities_of(program: Program) -> dict[str, int]:
     """As `Program.predicates`, with those that the translation of temporal Datalog made up."""
     used = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
     return used | {fact.predicate: len(fact.args) for fact in program.facts}
@@ -160,39 +163,65 @@ class Choosing:
 
     def choices(self, own: tuple[str, ...], shapes: tuple[Shape, ...]) -> Iterator[Domains]:
         """The ways in which rules can be local and share out what they read from streams."""
-        for assigned in self._assigned(own, shapes, {}):
+        for assigned in self._assigned(own, shapes):
             if not shapes and None in assigned.values():
                 continue
             for keys in product(*(_rule_keys(s, assigned) for s in shapes)):
                 domains = _domains(assigned, shapes, keys)
-                if all(self.suits(s, final(domains)) for s in shapes):
+                key = final(domains)
+                if all(self.suits(s, key, own) for s in shapes):
                     yield domains
 
-    def suits(self, s: Shape, key: Key) -> bool:
+    def suits(self, s: Shape, key: Key, own: Collection[str]) -> bool:
         """Whether a rule is local, and the buckets share its work if it reads a stream."""
+        if not is_local(s, key, own):
+            return False
         names = {atom.predicate for atom in s.body}
-        return is_local(s, key) and (names <= self.background or any(key[name] is not None for name in names))
+        if names <= self.background or any(key[name] is not None for name in names):
+            return True
+        found = guard(s, key, own) if needs_guard(s, key) else None
+        return found is not None and found.atom is not None
 
-    def _assigned(self, own: tuple[str, ...], shapes: tuple[Shape, ...], so_far: Key) -> Iterator[Key]:
+    def _assigned(self, own: tuple[str, ...], shapes: tuple[Shape, ...]) -> Iterator[Key]:
         """Hashed arguments for the own predicates (None: copied) that no rule rules out."""
-        if len(so_far) == len(own):
-            yield so_far
-            return
-        name = _next(own, shapes, so_far)
-        for position in (*range(self.arities.get(name, 0)), None):
-            key = {**so_far, name: position}
-            if all(_agrees(s, key) for s in shapes):
-                yield from self._assigned(own, shapes, key)
+        order, cycles = _order(own, shapes)
+        mentions = {name: [s for s in shapes if name in s.predicates] for name in own}
+        stack: list[dict[str, int | None]] = [{}]
+        for _ in range(ASSIGNMENTS):
+            if not stack:
+                return
+            so_far = stack.pop()
+            if len(so_far) == len(order):
+                yield so_far
+                continue
+            name = order[len(so_far)]
+            positions: tuple[int | None, ...] = (*range(self.arities.get(name, 0)), None)
+            # If one of a cycle is copied then all that it depends on is, which is the whole cycle.
+            kin = next((other for other in cycles[name] if other in so_far), None)
+            if kin is not None:
+                positions = tuple(at for at in positions if (at is None) == (so_far[kin] is None))
+            for position in reversed(positions):
+                key = {**so_far, name: position}
+                if all(_agrees(s, key) for s in mentions[name]):
+                    stack.append(key)
 
 
-def _next(own: tuple[str, ...], shapes: tuple[Shape, ...], so_far: Key) -> str:
-    """The next predicate to choose for: one that stands in a rule with one that is chosen, if there is any."""
-    rest = [name for name in own if name not in so_far]
+def _order(own: tuple[str, ...], shapes: tuple[Shape, ...]) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """The predicates in an order in which each, if possible, stands below one before it; and the cycle of each."""
+    graph: dict[str, list[str]] = {name: [] for name in own}
     for s in shapes:
-        names = {atom.predicate for atom in (*s.body, *([s.head] if s.head else []))}
-        if names & set(so_far) and (near := [name for name in rest if name in names]):
-            return near[0]
-    return rest[0]
+        if s.head is not None:
+            graph[s.head.predicate] += [atom.predicate for atom in s.body if atom.predicate in graph]
+    order: dict[str, None] = {}
+    for root in own:
+        todo = [root]
+        while todo:
+            name = todo.pop(0)
+            if name not in order:
+                order[name] = None
+                todo += graph[name]
+    cycles = {name: part.predicates for part in connected(graph) for name in part.predicates}
+    return list(order), cycles
 
 
 def _agrees(s: Shape, key: Key) -> bool:
@@ -230,8 +259,8 @@ def _domains(assigned: Key, shapes: tuple[Shape, ...], keys: tuple[_RuleKey, ...
 # Placing the units
 
 _Cost = tuple[int, int, int]
-#: A placement of some units, and the place of the last of them.
-_Way = tuple[tuple[Part, ...], int]
+#: A placement of the first units: the stages, and the number of the stage of each unit.
+_Way = tuple[tuple[Part, ...], tuple[int, ...]]
 
 
 class _Placing:
@@ -239,70 +268,71 @@ class _Placing:
         self.units, self.choosing, self.derived = units, choosing, derived
         home = {name: number for number, unit in enumerate(units) for name in unit.own if name in derived}
         self.below = [{home[name] for name in unit.reads if name in home} for unit in units]
-        self.steps = 0
-        self.cut = False
-        self.found: tuple[_Cost, tuple[Part, ...]] | None = None
 
     def best(self) -> tuple[Part, ...]:
         """The cheapest placement that is found."""
-        for discrepancies in range(64):
-            self.cut = False
-            self._place(0, (), {}, discrepancies)
-            if not self.cut or self.steps >= PLACEMENTS:
+        steps = max(PLACEMENTS * 10 // max(10, len(self.units)), 2 * len(self.units))
+        found: tuple[_Cost, tuple[Part, ...]] | None = None
+        for discrepancies in range(steps):
+            cut = False
+            todo: list[tuple[_Way, int]] = [(((), ()), discrepancies)]
+            while todo and (steps > 0 or found is None):
+                (parts, places), left = todo.pop()
+                steps -= 1
+                if found is not None and _cost(parts) >= found[0]:
+                    continue
+                if len(places) == len(self.units):
+                    found = _cost(parts), parts
+                    continue
+                ways = sorted(self._ways(parts, places), key=lambda way: _cost(way[0]))
+                cut |= len(ways) > left + 1
+                todo += [(way, left - rank) for rank, way in enumerate(ways[: left + 1])][::-1]
+            if not cut or steps <= 0:
                 break
-        assert self.found is not None, "every unit can have a stage of its own"
-        return self.found[1]
+        assert found is not None, "every unit can have a stage of its own"
+        return found[1]
 
-    def _place(self, number: int, parts: tuple[Part, ...], where: dict[int, int], discrepancies: int) -> None:
-        cost = _cost(parts)
-        if self.found is not None and cost >= self.found[0]:
-            return
-        if number == len(self.units):
-            self.found = cost, parts
-            return
-        ways = sorted(self._ways(number, parts, where), key=lambda way: _cost(way[0]))
-        for rank, (way, place) in enumerate(ways):
-            if rank > discrepancies or (self.steps >= PLACEMENTS and self.found is not None):
-                self.cut = True
-                return
-            self.steps += 1
-            self._place(number + 1, way, {**where, number: place}, discrepancies - rank)
-
-    def _ways(self, number: int, parts: tuple[Part, ...], where: Mapping[int, int]) -> Iterator[_Way]:
-        """The ways to place a unit, the earliest stage first."""
-        unit = self.units[number]
-        for place in range(max((where[below] for below in self.below[number]), default=0), len(parts)):
+    def _ways(self, parts: tuple[Part, ...], places: tuple[int, ...]) -> Iterator[_Way]:
+        """The ways to place the next unit, the earliest stage first."""
+        number = len(places)
+        for place in range(max((places[below] for below in self.below[number]), default=0), len(parts)):
             for joined in self._joined(parts[place], number):
-                yield (*parts[:place], joined, *parts[place + 1 :]), place
-        for choice in unit.choices:
-            yield (*parts, self._part((number,), choice)), len(parts)
+                yield (*parts[:place], joined, *parts[place + 1 :]), (*places, place)
+        for choice in self.units[number].choices:
+            yield (*parts, self._part((number,), choice)), (*places, len(parts))
 
     def _joined(self, part: Part, number: int) -> Iterator[Part]:
         """A stage with one more unit, in all ways in which that is sound."""
         for choice in self.units[number].choices:
             agreed = {name: part.domains[name] & choice[name] for name in choice if name in part.domains}
-            if all(agreed.values()):
-                joined = self._part((*part.units, number), {**part.domains, **choice, **agreed})
-                if self._sound(joined):
-                    yield joined
+            if not all(agreed.values()):
+                continue
+            joined = self._part((*part.units, number), {**part.domains, **choice, **agreed})
+            changed = {name for name in choice if part.key.get(name) != joined.key[name]}
+            if all(self._sound(joined, other, changed) for other in part.units) and self._sound(joined, number):
+                yield joined
 
     def _part(self, units: tuple[int, ...], domains: Domains) -> Part:
-        own = {name for number in units for name in self.units[number].own if name in self.derived}
+        own = self._own(units)
         key = final(domains)
         copied = [name for name, position in key.items() if position is None and name not in own]
         if all(position is None for position in key.values()):
             copied = []
         kinds = [name in self.choosing.background for name in copied if self.choosing.arities.get(name)]
-        return Part(units, domains, (kinds.count(False), kinds.count(True)))
+        return Part(units, domains, key, (kinds.count(False), kinds.count(True)))
 
-    def _sound(self, part: Part) -> bool:
-        """Whether all rules are local with what is hashed in the end, and those that can be split still are."""
-        key = final(part.domains)
-        for number in part.units:
-            unit = self.units[number]
-            if not all(self.choosing.suits(s, key) if unit.splits else is_local(s, key) for s in unit.shapes):
-                return False
-        return True
+    def _sound(self, part: Part, number: int, changed: Collection[str] | None = None) -> bool:
+        """Whether a unit's rules (those that read what has changed) are local, and still split if they can be."""
+        unit = self.units[number]
+        if changed is not None and not any(name in unit.reads or name in unit.own for name in changed):
+            return True
+        own = self._own(part.units)
+        return all(
+            self.choosing.suits(s, part.key, own) if unit.splits else is_local(s, part.key, own) for s in unit.shapes
+        )
+
+    def _own(self, units: Iterable[int]) -> set[str]:
+        return {name for number in units for name in self.units[number].own if name in self.derived}
 
 
 def _cost(parts: tuple[Part, ...]) -> _Cost:

@@ -10,10 +10,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tidelog.analysis.distribution import Stage
-from tidelog.analysis.locality import missing_guard, shape
+from tidelog.analysis.locality import Guard, Shape, alias, guard, needs_guard, shape
+from tidelog.analysis.splitting import arities_of
 from tidelog.language.program import Program
-from tidelog.language.safety import rule_atoms
-from tidelog.language.syntax import Atom, BodyLiteral, Bottom, Constant, Fact, Literal, Rule, Term, Value, Variable
+from tidelog.language.syntax import (
+    Atom,
+    Binary,
+    Bottom,
+    Constant,
+    Fact,
+    Formula,
+    Literal,
+    Rule,
+    Term,
+    Unary,
+    Value,
+    Variable,
+)
 from tidelog.timeline.interval import Interval
 
 #: The predicate that carries all that a stage gives.
@@ -39,19 +52,55 @@ def stage_program(program: Program, stage: Stage, mine: Callable[[Value], bool] 
     """
     mine = mine or (lambda _: True)
     rules: list[Rule] = []
-    guards: set[Value] = set()
+    constants: set[Value] = set()
     for number in stage.rules:
         rule = program.rules[number]
-        guard = None if stage.single else missing_guard(shape(number, rule), stage.key)
-        if guard is not None:
-            guards.add(guard.value)
-            rule = replace(rule, body=(Literal(Atom(HERE, (guard,))), *rule.body))
+        found = _guard(stage, shape(number, rule))
+        if found is not None and found.atom is not None:
+            rule = _reading(rule, found.atom, alias(found.atom.predicate, found.position))
+        elif found is not None and found.constant is not None:
+            rule = replace(rule, body=(Literal(Atom(HERE, (found.constant,))), *rule.body))
+            constants.add(found.constant.value)
         rules.append(rule)
-    facts = [f for f in program.facts if f.predicate in stage.inputs and belongs(stage, f.predicate, f.args, mine)]
-    facts += [Fact(HERE, (value,), Interval.always()) for value in sorted(guards, key=str) if mine(value)]
+    facts = [
+        replace(fact, predicate=name)
+        for name in stage.inputs
+        for fact in program.facts
+        if fact.predicate == stage.aliases.get(name, name) and belongs(stage, name, fact.args, mine)
+    ]
+    facts += [Fact(HERE, (value,), Interval.always()) for value in sorted(constants, key=str) if mine(value)]
+    arities = arities_of(program)
     if stage_query(stage) == OUT:
-        rules += _out(program, stage)
+        rules += _out(stage, arities)
+    elif stage_query(stage) in arities:
+        # So that the predicate is known where no rule speaks of it and no fact has come.
+        nothing = (_PADDING,) * arities[stage_query(stage)]
+        rules.append(Rule(Atom(stage_query(stage), nothing), (Literal(Bottom()),)))
     return replace(program, rules=tuple(rules), facts=tuple(facts))
+
+
+def _guard(stage: Stage, s: Shape) -> Guard | None:
+    return guard(s, stage.key, stage.derives) if needs_guard(s, stage.key) else None
+
+
+def _reading(rule: Rule, atom: Atom, name: str) -> Rule:
+    """The rule with a needed atom under another name."""
+
+    def renamed(formula: Formula) -> Formula:
+        match formula:
+            case Atom():
+                return replace(formula, predicate=name) if formula == atom else formula
+            case Unary():
+                return replace(formula, arg=renamed(formula.arg))
+            case Binary():
+                return replace(formula, right=renamed(formula.right))
+        return formula
+
+    body = tuple(
+        replace(part, formula=renamed(part.formula)) if isinstance(part, Literal) and not part.negated else part
+        for part in rule.body
+    )
+    return replace(rule, body=body)
 
 
 def belongs(stage: Stage, predicate: str, args: tuple[Value, ...], mine: Callable[[Value], bool]) -> bool:
@@ -70,14 +119,11 @@ def given(fact: Fact) -> Fact:
     return Fact(predicate, tuple(args[: int(arity)]), fact.interval)
 
 
-def _out(program: Program, stage: Stage) -> list[Rule]:
-    arities = {atom.predicate: len(atom.args) for rule in program.rules for atom in rule_atoms(rule)}
-    arities |= {fact.predicate: len(fact.args) for fact in program.facts}
+def _out(stage: Stage, arities: dict[str, int]) -> list[Rule]:
     widest = max((arities[name] for name in stage.gives), default=0)
-    rules = []
+    rules = [Rule(Atom(OUT, (_PADDING,) * (widest + 1)), (Literal(Bottom()),))]
     for name in stage.gives:
         args: tuple[Term, ...] = tuple(Variable(f"X{i}") for i in range(arities[name]))
-        head: tuple[Term, ...] = (Constant(f"{name}/{arities[name]}"), *args, *(_PADDING,) * (widest - len(args)))
+        head = (Constant(f"{name}/{arities[name]}"), *args, *(_PADDING,) * (widest - len(args)))
         rules.append(Rule(Atom(OUT, head), (Literal(Atom(name, args)),)))
-    nothing: tuple[BodyLiteral, ...] = (Literal(Bottom()),)
-    return rules or [Rule(Atom(OUT), nothing)]
+    return rules

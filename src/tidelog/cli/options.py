@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
@@ -37,6 +38,24 @@ def load(rules: str, data: Sequence[str]) -> tuple[Program, Dataset]:
         raise click.UsageError("standard input (-) can be read only once")
     program = Program.load(rules)
     return program, Dataset.load(*data)
+
+
+def length(value: str) -> Fraction:
+    """A length of time: a number or a duration."""
+    from tidelog.language.times import read_number
+
+    found = read_number(value.strip(), units=True)
+    if found is None or found < 0:
+        raise click.BadParameter(f"{value!r} is not a length of time, like 5, 1/2, 500ms, 10min or 2h")
+    return found
+
+
+def length_option(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
+    """A length of time greater than 0."""
+    found = None if value is None else length(value)
+    if found == 0:
+        raise click.BadParameter(f"0 is no {option.name}")
+    return found
 
 
 def time_range(context: click.Context, option: click.Parameter, value: str | None) -> tuple[Time, Time] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from tidelog.cli.options import rules_argument, timeline_option, write_out
+from tidelog.cli.options import length, length_option, rules_argument, timeline_option, write_out
 
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
@@ -23,32 +24,15 @@ if TYPE_CHECKING:
     from tidelog.streaming.reasoner import Reasoner
 
 
-def _duration(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
-    """A length of time greater than 0."""
-    length = None if value is None else _length(value)
-    if length == 0:
-        raise click.BadParameter("0 is no step")
-    return length
-
-
-def _length(value: str) -> Fraction:
-    from tidelog.language.times import read_number
-
-    length = read_number(value.strip(), units=True)
-    if length is None or length < 0:
-        raise click.BadParameter(f"{value!r} is not a length of time, like 5, 1/2, 500ms, 10min or 2h")
-    return length
-
-
 def _delays(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> dict[str | None, Fraction]:
     """`5s` for all predicates, `Temp=5s` for one; None stands for all others."""
     found: dict[str | None, Fraction] = {}
     for text in value:
-        name, equals, length = text.rpartition("=")
+        name, equals, rest = text.rpartition("=")
         predicate = name.strip() if equals else None
         if predicate in found or predicate == "":
             raise click.BadParameter(f"{text!r}: give one delay for all predicates, and one for each: 5s, Temp=10s")
-        found[predicate] = _length(length)
+        found[predicate] = length(rest)
     return found
 
 
@@ -58,7 +42,7 @@ def _output_times(context: click.Context, option: click.Parameter, value: str | 
     kind, _, step = value.partition(":")
     if kind != "every":
         raise click.BadParameter(f"{value!r} is neither input nor every:S, like every:5 or every:10min")
-    if _length(step) == 0:
+    if length(step) == 0:
         raise click.BadParameter(f"{value!r}: 0 is no distance")
     return value
 
@@ -82,7 +66,7 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @rules_argument
 @click.option("--query", metavar="Q", required=True, help="The predicate whose facts are the answers.")
 @click.option("--input", "source", metavar="FILE", required=True, help="The stream, in order of arrival; - is live.")
-@click.option("--step", metavar="S", callback=_duration, help="Reason in steps of S. Default: at every new time.")
+@click.option("--step", metavar="S", callback=length_option, help="Reason in steps of S. Default: at every new time.")
 @click.option(
     "--at",
     metavar="input|every:S",
@@ -155,9 +139,12 @@ def stream(
         raise click.UsageError("standard input (-) can be read only once")
     if continues and state is None:
         raise click.UsageError("--continues needs --state FILE, which keeps what is open")
-    if state and not Path(state).absolute().parent.is_dir():
-        raise click.UsageError(f"--state {state}: there is no such folder")
+    inputs = [("RULES", rules), ("--input", source), *(("--background", file) for file in background)]
+    _refuse_shared(inputs, late, stats, state)
+    if state:
+        _refuse_unwritable(state)
     program = Program.load(rules)
+    _refuse_unknown(delay, program)
     options = Options(query, timeline, memory, at, delay)
     with ExitStack() as files:
         session = Session(
@@ -174,6 +161,47 @@ def stream(
         except TidelogError:
             session.flush()  # what was answered comes before what is wrong
             raise
+
+
+def _refuse_unknown(delay: dict[str | None, Fraction], program: Program) -> None:
+    """A delay of a predicate that is misspelt would make facts late that are not."""
+    from tidelog.analysis.queries import known_predicates
+    from tidelog.errors import Diagnostic, TidelogError
+    from tidelog.language.codes import suggest
+
+    known = known_predicates(program)
+    unknown = [name for name in delay if name is not None and name not in known]
+    if unknown:
+        raise TidelogError(
+            Diagnostic(
+                "TL302",
+                f"--delay {name}={delay[name]}: no rule mentions {name}",
+                help=f"did you mean {close}?" if (close := suggest(name, known)) else "name a predicate of the rules",
+            )
+            for name in unknown
+        )
+
+
+def _refuse_shared(read: list[tuple[str, str]], late: str | None, stats: str | None, state: str | None) -> None:
+    """A file that is written to is used for nothing else."""
+    written = [("--late", late), ("--stats", stats), ("--state", state)]
+    seen = {Path(file.partition("=")[2] or file).resolve(): option for option, file in read if file != "-"}
+    for option, file in written:
+        if file:
+            other = seen.setdefault(Path(file).resolve(), option)
+            if other != option:
+                raise click.UsageError(f"{option} {file}: this is the file of {other}, too, and would be overwritten")
+
+
+def _refuse_unwritable(state: str) -> None:
+    """Whether the state can be saved is better known before hours of work than after them."""
+    folder = Path(state).resolve().parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        reason = "there is no such folder" if not folder.is_dir() else f"cannot write there: {problem.strerror}"
+        raise click.UsageError(f"--state {state}: {reason}") from None
 
 
 def _run(session: Session, source: str, state: str | None, continues: bool, stop: Stopping | None) -> int:
@@ -351,6 +379,12 @@ class Session:
             self.printed = frozenset(line.encode() for line in notes.get("printed", []))
             self.stopped_at = Fraction(notes.get("stopped_at", 0))
         self.reasoner = Reasoner.load(data, self.program, query=self.options.query, changed=changed)
+        came = self.reasoner.stats.t
+        if self.until is not None and self.until < came:
+            raise _other(
+                f"--until {self.until} is before the time of {state}, which has come to {came}",
+                "name a later time, or start again with another --state",
+            )
         for note in self.reasoner.notes:
             click.echo(f"{state}: {note}", err=True)
         self.resumed = True

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# At once, since the module of the same name would take its place when somebody else imports it; it is light.
-from tidelog.spark.session import session
-
 if TYPE_CHECKING:
     from tidelog.spark.reasoning import Tagged, reason, tagged
 
-__all__ = ["Tagged", "reason", "session", "tagged"]
+__all__ = ["Tagged", "reason", "tagged"]
 
 
 def __getattr__(name: str) -> object:
+    """PySpark is imported when it is needed."""
     if name in __all__:
         from tidelog.spark import reasoning
 

@@ -242,15 +242,16 @@ def given_rows(part: Part, rows: Rows, symbols: Symbols) -> Iterator[tuple[str, 
 def share(part: Part, bucket: int, background: Dataset) -> Dataset:
     """What a bucket has to know of the background: its share of what is hashed, and all that is copied."""
     found = {}
-    for key, relation in background.relations.items():
-        if relation.predicate not in part.stage.inputs:
-            continue
-        position = part.stage.key[relation.predicate]
-        if position is None or part.buckets == 1:
-            found[key] = relation
-        elif len(relation):
-            mine = pieces.buckets_of(background.symbols, part.buckets)[relation.args[position]] == bucket
-            found[key] = pieces.part_of(relation, mine)
+    for name in part.stage.inputs:
+        for (predicate, arity), relation in background.relations.items():
+            if predicate != part.stage.aliases.get(name, name):
+                continue
+            position = part.stage.key[name]
+            named = replace(relation, predicate=name)
+            if position is not None and part.buckets > 1 and len(relation):
+                mine = pieces.buckets_of(background.symbols, part.buckets)[relation.args[position]] == bucket
+                named = pieces.part_of(named, mine)
+            found[name, arity] = named
     return Dataset(background.symbols, Columns(background.denominator, background.dates, found))
 
 
@@ -272,11 +273,13 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
         symbols = Symbols()
         ids = symbols.merge_texts(piece.offsets.copy(), piece.pool.copy())
         relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
-        first = job.routes[piece.predicate][0]
         if not late.all():
             timely_part = pieces.part_of(relation, ~late)
             kept.append(pieces.packed(symbols, piece.denominator, piece.dates, timely_part))
-        if piece.predicate != TIMES and first.stage == stage and (first.key is not None or not bucket):
+        if piece.predicate == TIMES:
+            continue
+        first = job.routes[job.sources[piece.predicate]][0]
+        if (first.stage, first.name) == (stage, piece.predicate) and (first.key is not None or not bucket):
             late_part = pieces.part_of(relation, late)
             rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
     return kept, rows

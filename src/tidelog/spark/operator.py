@@ -30,7 +30,8 @@ _ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
 
 #: A base is cut into chunks of so many bytes.
 _CHUNK = 1 << 20
-#: So many steps, or bytes of them beyond the size of the base, make a new base.
+#: A new base is made after so many steps, or once they have a fourth of its bytes (or are no longer small): a worker
+#: that has not got the engine takes about as long to replay them as to load the base.
 _MOST_DELTAS = 32
 _SMALL = 1 << 16
 
@@ -127,7 +128,7 @@ class BucketProcessor(StatefulProcessor):
         token = uuid4().hex
         delta = step.to_bytes()
         # A base knows the rules; as the first step makes one, other rules are refused from then on.
-        if not base or steps >= _MOST_DELTAS or deltas + len(delta) > max(base, _SMALL):
+        if not base or steps >= _MOST_DELTAS or deltas + len(delta) > max(base // 4, _SMALL):
             self._keep(engine.save(), token)
         else:
             self._deltas.appendValue((delta,))

@@ -6,9 +6,10 @@ buckets. Rows that are meant for a later stage pass through those before it, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from tidelog.analysis.distribution import Distribution, Stage
 from tidelog.language.program import Program
@@ -20,11 +21,15 @@ TIMES = "$time"
 
 @dataclass(frozen=True)
 class Route:
-    """Where facts of a predicate go: to the buckets of a stage, by the argument `key`, or to all (None)."""
+    """Where facts of a predicate go: to the buckets of a stage, by the argument `key`, or to all (None).
+
+    There they have the name `name`, which is another than the predicate's for a copy that goes by another key.
+    """
 
     stage: int
     buckets: int
     key: int | None
+    name: str
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,15 @@ class Job:
         return max(self.delays.values())
 
     def delay(self, predicate: str) -> Fraction:
+        """The delay that facts of the input may have, under whatever name they go."""
         if predicate == TIMES:
             return self.longest_delay
-        return self.delays.get(predicate, self.delays[None])
+        return self.delays.get(self.sources[predicate], self.delays[None])
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """The predicate of the input for each name under which its facts go."""
+        return {route.name: predicate for predicate, routes in self.routes.items() for route in routes}
 
 
 def job(
@@ -88,11 +99,13 @@ def job(
     """The plan of a job with so many buckets a stage."""
     counts = [1 if stage.single else buckets for stage in split.stages]
 
-    def routes(predicate: str, later: int) -> tuple[Route, ...]:
+    def routes(predicate: str, names: Callable[[Stage], Iterable[str]], first: int = 0) -> tuple[Route, ...]:
         return tuple(
-            Route(number, counts[number], stage.key[predicate])
+            Route(number, counts[number], stage.key[name], name)
             for number, stage in enumerate(split.stages)
-            if number >= later and predicate in stage.receives
+            if number >= first
+            for name in names(stage)
+            if stage.aliases.get(name, name) == predicate
         )
 
     parts = []
@@ -104,7 +117,7 @@ def job(
                 counts[number],
                 counts[number - 1] if number else 0,
                 stage,
-                {name: routes(name, number + 1) for name in stage.gives},
+                {name: routes(name, lambda s: s.receives, number + 1) for name in stage.gives},
                 frozenset(name for name in stage.gives if stage.key[name] is None),
                 timeline,
                 memory,
@@ -112,12 +125,11 @@ def job(
             )
         )
     inputs = {
-        name: tuple(Route(n, counts[n], s.key[name]) for n, s in enumerate(split.stages) if name in s.inputs)
-        for stage in split.stages
-        for name in stage.inputs
+        predicate: routes(predicate, lambda s: s.inputs)
+        for predicate in dict.fromkeys(stage.aliases.get(n, n) for stage in split.stages for n in stage.inputs)
     }
     if at is not None:
-        inputs[TIMES] = (Route(last, counts[last], None),)
+        inputs[TIMES] = (Route(last, counts[last], None, TIMES),)
     return Job(program, query, tuple(parts), inputs, delays, since)
 
 

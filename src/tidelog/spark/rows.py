@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -57,6 +58,7 @@ def addressed(
 ) -> Iterator[Row]:
     """Facts as rows for the buckets that they go to."""
     for route in routes:
+        relation = replace(relation, predicate=route.name)
         if route.key is None:
             if len(relation):
                 payload = pieces.packed(symbols, denominator, dates, relation)

@@ -4,9 +4,10 @@
   comes, so that P itself can be forgotten: the named predicate is the history of what has ever happened.
 - `A Since[a,inf) B` is a recursion over bounded steps d. R holds where A does and has done so since some B:
   `R <- A, A Since(0,d] (B or R)`, and then `A Since[a,a+d] (B or R)` is the same as `A Since[a,inf) B`.
-- For bounded memory every diamond beside other literals gets a name. Facts that come often leave overlapping
-  intervals behind, which are one interval, so what is held depends on the diamond's range and not on how dense the
-  stream is. This is what "often enough" stands for in the bounded-memory algorithm of stream reasoning.
+- For bounded memory every diamond and box beside other literals gets a name. Facts that come often leave overlapping
+  intervals behind a diamond, which are one interval, and a box holds only of facts that are long; so what is held
+  depends on their ranges and not on how dense the stream is. This is what "often enough", and forgetting what is too
+  short, stand for in the bounded-memory algorithm of stream reasoning.
 - In a rule with negation every operator gets a name, so that the truth of its body changes only where an interval
   that is held begins or ends.
 """
@@ -22,7 +23,7 @@ from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
 
 
 def for_streams(rules: Iterable[FlatRule], grid: Grid, bounded: bool) -> tuple[FlatRule, ...]:
-    """The rules with unbounded operators (and, for bounded memory, all diamonds) named."""
+    """The rules with unbounded operators (and, for bounded memory, all diamonds and boxes) named."""
     rules = tuple(rules)
     work = _Naming(grid, bounded, step=_step(rules, grid))
     for rule in rules:
@@ -67,7 +68,7 @@ class _Naming:
     def _named(self, literal: FlatLiteral, origin: int, negation: bool) -> FlatLiteral:
         if literal.op not in (Op.DIAMOND, Op.BOX):
             return literal
-        if not negation and not (literal.op is Op.DIAMOND and (self.bounded or POS_INF in literal.range)):
+        if not (negation or self.bounded or (literal.op is Op.DIAMOND and POS_INF in literal.range)):
             return literal
         variables = tuple(dict.fromkeys(arg for arg in literal.args if isinstance(arg, Variable)))
         shape = tuple(variables.index(arg) if isinstance(arg, Variable) else arg for arg in literal.args)

@@ -46,13 +46,25 @@ class Standing:
         return frozenset(found)
 
     def transient(self, query: str) -> list[str]:
-        """Predicates that pass through: each fact drives its rules when it comes, and nobody looks it up."""
+        """Predicates that pass through: each fact drives its rules when it comes, and nobody looks it up. On every
+        cycle of a recursion one is kept, or facts that are not new would go round for ever."""
         kept = {query, *(name for name in self.arities if name.startswith(VIOLATION))}
         for rule in self.rules:
             for literal in rule.body:
                 if len(rule.body) > 1 or literal.negated or literal.op not in (Op.HOLDS, Op.DIAMOND):
                     kept.add(literal.predicate)
+        kept |= self._cycles(set(self.recursive) - kept)
         return [name for name in self.arities if name not in kept]
+
+    def _cycles(self, among: set[str]) -> set[str]:
+        """The predicates on cycles within a set, or between two of them."""
+        edges = {(b.predicate, r.predicate) for r in self.rules for b in r.body}
+        while True:
+            edges = {(one, other) for one, other in edges if one in among and other in among}
+            inner = {one for one, _ in edges} & {other for _, other in edges}
+            if inner == among:
+                return among
+            among = inner
 
 
 def standing(program: Program, query: str, grid: Grid, bounded: bool) -> Standing:
@@ -85,25 +97,48 @@ def chosen_memory(program: Program, query: str, grid: Grid, memory: str | None) 
         raise TidelogError(Diagnostic("TL309", f"there is no memory `{memory}`", help=way_out))
     if memory == "generic":
         return False
-    rules = relevant(flatten(program.rules, grid), (query,))
-    punctual = next((r for r in rules for b in r.body if b.op is not Op.HOLDS and _is_point(b.range, grid)), None)
-    if punctual is not None and memory == "bounded":
-        rule = program.rules[punctual.origin]
+    form = standing(program, query, grid, True)
+    dense = _dense(form, query)
+    if dense is not None and memory == "bounded":
+        rule, reason = dense
+        text = program.rules[rule.origin]
         raise TidelogError(
             Diagnostic(
                 "TL309",
-                f"memory cannot be bounded for every stream: a range is a single point in `{format_rule(rule)}`",
-                rule.place,
-                law="with ranges that are points, each fact within them has to be kept, however many there are",
-                help="widen the range, or use --memory generic",
+                f"memory cannot be bounded for every stream: {reason}, in `{text.text or format_rule(text)}`",
+                text.place,
+                law="bounded memory needs Diamondminus and Boxminus over ranges that are longer than a point: of all "
+                "else each fact has to be kept, however many there are",
+                help="write the rule with such ranges, or use --memory generic",
             )
         )
-    if punctual is not None:
-        return False
     if memory == "bounded":
         return True
-    plain, bounded = (standing(program, query, grid, form) for form in (False, True))
-    return len(_looked_up(bounded, query)) < len(_looked_up(plain, query))
+    if any(_point(rule, grid) for rule in form.rules):
+        return False
+    return len(_looked_up(form, query)) < len(_looked_up(standing(program, query, grid, False), query))
+
+
+def _dense(form: Standing, query: str) -> tuple[FlatRule, str] | None:
+    """A rule because of which what is held grows with the density of a stream, and why."""
+    for rule in form.rules:
+        if _point(rule, form.grid):
+            return rule, "a range is a single point"
+    # All else is pushed forward when it comes. What is looked back at, or waits for what comes later, is kept as it is.
+    kept = {name for name in form.names if form.bounds.retention[name] > 0} - set(form.transient(query))
+    for rule in form.rules:
+        if any(b.op in (Op.SINCE, Op.UNTIL) for b in rule.body):
+            return rule, "what begins a Since is kept for as long as it looks back"
+    for rule in form.rules:
+        if rule.predicate in kept or any(b.predicate in kept for b in rule.body):
+            return rule, "it looks ahead, and what waits for an answer is kept till then"
+    return None
+
+
+def _point(rule: FlatRule, grid: Grid) -> bool:
+    """Whether a rule has a range that is a single time point."""
+    ranges = [b.range for b in rule.body if b.op in (Op.DIAMOND, Op.BOX)]
+    return any(_is_point(pair, grid) for pair in [*ranges, *([rule.range] if rule.range != (0, 0) else [])])
 
 
 def _is_point(pair: tuple[int, int], grid: Grid) -> bool:

@@ -1,0 +1,166 @@
+"""Pictures of what streams hold and how long steps take: `make pictures` draws them into build/pictures.
+
+They are those of the literature on stream reasoning with DatalogMTL: facts that come and facts that are held over
+time, step times over time, and how what is held grows with the density of the stream. The docs show some of those of
+generated data, copied to docs/img; pictures of real streams are not part of the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+import streaming
+from run import CANDIDATES
+from streaming import ROOT, SCIENTISTS, SHORT_STOP, Query, Run, Series, run
+from tidelog.generate import lubm
+
+BUILD = ROOT / "build" / "pictures"
+#: Readable by everybody, and in print.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#7a4fa3")
+SIZES = (250_000, 500_000, 750_000, 1_000_000)
+DENSITIES = (1, 2, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Line:
+    label: str
+    x: Sequence[float] | Series
+    y: Sequence[float] | Series
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One diagram. Scales are linear from 0 unless `logarithmic`."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    logarithmic: bool = False
+    marked: bool = False
+
+
+def draw(path: Path, *panels: Panel) -> None:
+    """Panels side by side."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.ticker import EngFormatter
+
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(5.4 * len(panels), 3.7), squeeze=False, layout="constrained"
+    )
+    for panel, axis in zip(panels, axes[0], strict=True):
+        for line, colour in zip(panel.lines, COLOURS, strict=False):
+            axis.plot(
+                line.x, line.y, label=line.label, color=colour, lw=1.6, marker="o" if panel.marked else None, ms=4
+            )
+        axis.set_title(panel.title, loc="left", fontsize=10.5)
+        axis.set_xlabel(panel.x)
+        axis.set_ylabel(panel.y)
+        for side in ("top", "right"):
+            axis.spines[side].set_visible(False)
+        axis.grid(axis="y", color="#dddddd", lw=0.7)
+        axis.set_axisbelow(True)
+        if panel.logarithmic:
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+        else:
+            axis.margins(x=0.02, y=0.1)
+            axis.set_ylim(bottom=0)
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.yaxis.set_major_formatter(EngFormatter(sep=""))
+        if len(panel.lines) > 1:
+            axis.legend(frameon=False, fontsize=9)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def universities(folder: Path) -> Iterator[Path]:
+    """What is held over time for a query that is not recursive, and for one that is, as streams get denser."""
+    plain = Query("\n".join(CANDIDATES), "AssociateProfessorCandidate", step=Fraction(1, 2))
+    recursive = Query(SCIENTISTS, "Scientist", step=Fraction(1, 2))
+    texts = {f"{count / 1e6:g} M facts": "\n".join(lubm.facts(count)) for count in SIZES}
+    panels = []
+    for title, query in (("University data, not recursive", plain), ("University data, recursive", recursive)):
+        found = {label: run(query, text, ordered=False) for label, text in texts.items()}
+        lines = tuple(Line(label, one.clock, one.held) for label, one in reversed(found.items()))
+        panels.append(Panel(title, "time in the stream", "facts held", lines))
+    draw(folder / "university-held.png", *panels)
+    yield folder / "university-held.png"
+
+
+def traffic(folder: Path, name: str, streams: dict[str, str]) -> Iterator[Path]:
+    """Short stops: facts that come, facts that are held, and what steps take."""
+    query = Query(SHORT_STOP, "ShortStop", at="input")
+    found = {label: _steadiest(query, text) for label, text in streams.items()}
+    for what, title, y, series in (
+        ("facts", "Facts that come", "facts a second", lambda one: one.came),
+        ("held", "Facts held", "facts held", lambda one: one.held),
+        ("steps", "Time of a step", "microseconds of a step", lambda one: one.steps * 1e6),
+    ):
+        path = folder / f"{name}-{what}.png"
+        draw(path, Panel(f"{title}, short stops", "seconds of the stream", y, _lines(found, series)))
+        yield path
+
+
+def _steadiest(query: Query, text: str, repeats: int = 5) -> Run:
+    """Runs of the same steps, each step with the least time that it took: other work on the machine disturbs some."""
+    runs = [run(query, text, ordered=True) for _ in range(repeats + 1)][1:]
+    runs[0].steps = np.min([one.steps for one in runs], axis=0)
+    return runs[0]
+
+
+def _lines(found: dict[str, Run], series: Callable[[Run], Series]) -> tuple[Line, ...]:
+    return tuple(Line(label, one.clock, series(one)) for label, one in found.items())
+
+
+def density(folder: Path) -> Iterator[Path]:
+    """How the most that is held grows with the density of the stream, for both ways to keep the past."""
+    lines = []
+    for memory in ("generic", "bounded"):
+        most = [
+            run(Query(streaming.NEAR, "Q", at="input", memory=memory), streaming.readings(dense), True).most
+            for dense in DENSITIES
+        ]
+        lines.append(Line(f"--memory {memory}", DENSITIES, most))
+    title = "20 sensors, a rule that looks back 3 seconds"
+    path = folder / "density.png"
+    draw(path, Panel(title, "readings a second of a sensor", "most facts held", tuple(lines), True, True))
+    yield path
+
+
+def soak(path: Path, facts: Sequence[float], megabytes: Sequence[float], steps: Mapping[str, Sequence[float]]) -> None:
+    """A long run: memory of the process, and percentiles of step times, as facts go by."""
+    x = "facts that have come"
+    draw(
+        path,
+        Panel("Memory of the process", x, "megabytes", (Line("memory", facts, megabytes),)),
+        Panel("Time of a step", x, "microseconds", tuple(Line(label, facts, times) for label, times in steps.items())),
+    )
+
+
+def main() -> None:
+    run(Query(SHORT_STOP, "ShortStop", at="input"), streaming.generated_traffic(5, 20), True)  # loads kernels
+    generated = {f"{n} vehicles": streaming.generated_traffic(n) for n in (390, 115)}
+    drawn = [density(BUILD), traffic(BUILD, "traffic", generated), universities(BUILD)]
+    real = {f"S{n}": streaming.REAL.with_name(f"traffic-S{n}.txt") for n in (2, 1)}
+    if all(path.exists() for path in real.values()):
+        texts = {label: path.read_text(encoding="utf-8") for label, path in real.items()}
+        drawn.append(traffic(BUILD, "real-traffic", texts))
+    else:
+        print("there is no ../shared/data with traffic-S1.txt and traffic-S2.txt: no pictures of the real streams")
+    for paths in drawn:
+        for path in paths:
+            print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
