@@ -101,7 +101,8 @@ def answers(folder: Path, name: str = "answers") -> dict[str, list[Answer]]:
 def main(folder: Path, master: str) -> None:
     from pyspark.errors import StreamingQueryException
 
-    from tidelog.spark import reason, session
+    from tidelog.spark import reason
+    from tidelog.spark.session import session
 
     settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
     spark = session(master, settings=settings, log=folder / "spark.log")

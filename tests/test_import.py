@@ -48,11 +48,3 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     name = "no_such_name"
     with pytest.raises(AttributeError, match=name):
         getattr(tl, name)
-
-
-def test_public_names_of_spark_are_functions_in_whatever_order_they_are_asked_for() -> None:
-    script = (
-        "from tidelog.spark import reason, session, tagged; import tidelog.spark.reasoning; assert callable(session)"
-    )
-    loaded_by(script)
-    assert not loaded_by("import tidelog.spark") & {"numba", "numpy", "pyarrow", "pyspark", "pandas"}
