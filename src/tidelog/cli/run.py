@@ -49,7 +49,22 @@ def run(pipeline: str, master: str | None, explain: bool, until: Time | None, qu
 
     \b
     Example:
-      tidelog run examples/turbines/pipeline.toml
+      echo 'Alarm(X) :- Boxminus[0,1] Hot(X).' > rules.dmtl
+      printf 'turbine,time\nt1,0\nt1,1\n' > readings.csv
+      echo 'rules = "rules.dmtl"' > job.toml
+      echo 'query = "Alarm"' >> job.toml
+      echo 'mode = "batch"' >> job.toml
+      echo 'timeline = "integer"' >> job.toml
+      echo '[sources.readings]' >> job.toml
+      echo 'format = "csv"' >> job.toml
+      echo 'path = "readings.csv"' >> job.toml
+      echo 'schema = "turbine STRING, time BIGINT"' >> job.toml
+      echo 'options = { header = "true" }' >> job.toml
+      echo '[facts]' >> job.toml
+      echo 'Hot = "SELECT turbine, time FROM readings"' >> job.toml
+      echo '[sinks.answers]' >> job.toml
+      echo 'format = "console"' >> job.toml
+      tidelog run job.toml --quiet
     """
     return run_file(pipeline, master, explain=explain, until=until, quiet=quiet)
 
