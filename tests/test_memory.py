@@ -18,6 +18,7 @@ from streams import Plan, run, set_up
 from streams_random import describe, moved
 from tidelog.analysis.memory import Memory, Stream, common_divisor, constants
 from tidelog.data.measure import constants_of, times_divisor
+from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Binary, Formula, Literal, Rule, Unary
 from tidelog.streaming.capacity import with_capacity
 from tidelog.timeline.interval import Interval
@@ -213,3 +214,28 @@ def test_no_more_is_held_than_the_bounds_say(kind: Features, memory: str) -> Non
         assert not found
 
     agree()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "A(X) :- B(X). A(X) :- Diamondminus[5,8] A(X).",
+        "Boxplus[3,6] A(X) :- A(X). A(X) :- B(X).",
+        "Boxplus[0,3] A(X) :- C(X). C(X) :- A(X), Diamondminus[0,2] B(X). A(X) :- B(X).",
+    ],
+)
+def test_what_a_recursion_derives_for_later_does_not_grow_with_density(rules: str) -> None:
+    most = {}
+    for dense in (1, 256):
+        facts = [f"B(a)@{Fraction(i, dense)}" for i in range(12 * dense)]
+        found = {}
+        for memory in ("bounded", "generic"):
+            reasoner = tl.Reasoner(tl.Program.parse(rules), "A", memory=memory)
+            words, answers = [0], []
+            for step in reasoner.feed(tl.Dataset.from_facts(facts)):
+                words.append(reasoner._engine.store.later_end)
+                answers += [format_fact(fact) for fact in step.answers]
+            found[memory] = answers + [format_fact(fact) for fact in reasoner.finish()]
+            most[dense, memory] = max(words)
+        assert found["bounded"] == found["generic"]
+    assert most[256, "bounded"] <= 1200

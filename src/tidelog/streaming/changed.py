@@ -60,16 +60,19 @@ class Kept:
 
 def with_deferred(form: Standing, held: Mapping[str, Rows], later: Int64s) -> dict[str, Rows]:
     """What is held together with the records that wait for their time, which are as true."""
-    names, found = form.names, dict(held)
+    arities = list(form.arities.values())
+    places: dict[int, list[int]] = {}
     at = 0
     while at < len(later):
-        name = names[int(later[at])]
-        arity = form.arities[name]
-        args = later[at + 3 : at + 3 + arity].astype(np.int32).reshape(-1, 1)
-        record = Rows(args, later[at + 1 : at + 2], later[at + 2 : at + 3])
-        before = found.get(name)
-        found[name] = record if before is None else Rows.joined([before, record], arity)
-        at += 3 + arity
+        number = int(later[at])
+        places.setdefault(number, []).append(at)
+        at += 3 + arities[number]
+    found = dict(held)
+    for number, starts in places.items():
+        name, where = form.names[number], np.array(starts)
+        args = later[where + 3 + np.arange(arities[number]).reshape(-1, 1)].astype(np.int32)
+        rows = Rows(args, later[where + 1], later[where + 2])
+        found[name] = Rows.joined([found[name], rows], arities[number]) if name in found else rows
     return found
 
 

@@ -48,7 +48,7 @@ from tidelog.engine.steps import (
     Task,
     Todo,
 )
-from tidelog.engine.store import Int32s, Int64s, Rows, Store
+from tidelog.engine.store import Int32s, Int64s, Rows, Store, coalesced
 from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
@@ -66,6 +66,7 @@ from tidelog.reasoning import (
 from tidelog.streaming import snapshot
 from tidelog.streaming.answers import Answers, Found, Step
 from tidelog.streaming.batch import Batch, Clock, Reading, arrange
+from tidelog.streaming.changed import with_deferred
 from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.times import OutputTimes, Times, duration
@@ -78,6 +79,9 @@ Delay = Fraction | int | float | str | Mapping[str | None, Fraction | int | floa
 
 #: Names that nothing holds any more are left behind once there are so many, and more than are in use.
 MANY_NAMES = 4096
+#: Words of deferred records that are left as they are; once there are more, and twice as many as there were after the
+#: last time, those of one atom that meet are made one.
+FEW_DEFERRED = 512
 #: Steps are taken ahead of those that were asked for only if going back costs little beside them: at most so many
 #: bytes of the store, and so many more for each word that comes in, have to be copied for it.
 CHEAP, CHEAP_A_WORD = 1 << 16, 32
@@ -160,6 +164,7 @@ class Reasoner:
         self._found = window.Found(_NOTHING.astype(np.int32), _NOTHING, _NOTHING)
         self._quiet = _quiet()
         self._ahead: Ahead | None = None
+        self._deferred = FEW_DEFERRED
         self._form: Standing
         self._engine: Engine
         self._task: Task
@@ -658,6 +663,8 @@ class Reasoner:
                 violated, stop = self._violation(), step + 1
             else:
                 break
+        if store.later_end > self._deferred:
+            self._merge_deferred()
         count = int(at[N_FOUND])
         args, lo, hi = self._found
         answers = Found(
@@ -670,6 +677,19 @@ class Reasoner:
             self._symbols,
         )
         return answers, taken, step, violated
+
+    def _merge_deferred(self) -> None:
+        """Makes deferred records of one atom that meet one: there are no more of them, however dense the stream is."""
+        store = self._engine.store
+        waiting = with_deferred(self._form, {}, store.later[: store.later_end])
+        end = 0
+        for name, rows in waiting.items():
+            merged = coalesced(rows)
+            end = int(
+                tables.pack(self._number(name), merged.args, merged.lo, merged.hi, 0, len(merged), store.later, end)
+            )
+        store.later_end = end
+        self._deferred = max(FEW_DEFERRED, 2 * end)
 
     def _make_room(self, todo: Todo, step: int) -> Int64s:
         """Room for all that a step may put into its queue, and for its output times; returns the heap of these."""
