@@ -20,6 +20,7 @@ from test_streaming import SHORT_STOP
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.spark import reason, tagged
+from tidelog.spark.plan import spread
 from tidelog.spark.reasoning import Tagged
 from tidelog.spark.session import session
 from tidelog.timeline.interval import INF, Interval, Time
@@ -135,6 +136,8 @@ def one_job(spark: SparkSession, cases: list[Behaviour]) -> int:
             if query.startswith("$") or query not in known:
                 continue
             local = tl.materialise(program, data, query=query, between=between, timeline=case.timeline)
+            if _times([end for fact in local for end in (fact.interval.lo, fact.interval.hi)]) is None:
+                continue  # thirds, say, have no exact number in Spark
             name = f"{case.name}|{query}"
             expected[name] = sorted(map(format_fact, local))
             answers = reason(spark, program, query, given, timeline=case.timeline, between=between)
@@ -152,6 +155,14 @@ def test_the_behaviour_suite_as_batch_jobs(spark: SparkSession) -> None:
     size = 20
     done = sum(one_job(spark, cases[at : at + size]) for at in range(0, len(cases), size))
     assert done > 80
+
+
+def test_keys_of_buckets_are_laid_out_as_spark_lays_them_out(spark: SparkSession) -> None:
+    for partitions in (2, 3, 8):
+        keys = spread(2 * partitions, partitions)
+        frame = spark.createDataFrame([(key,) for key in keys], "key int")
+        found = [row[0] for row in frame.selectExpr(f"pmod(hash(key), {partitions})").collect()]
+        assert found == [bucket % partitions for bucket in range(2 * partitions)]
 
 
 def test_types_come_back_as_they_went_in(spark: SparkSession) -> None:

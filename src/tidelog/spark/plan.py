@@ -137,7 +137,7 @@ def spread(count: int, partitions: int) -> tuple[int, ...]:
     """Keys for so many buckets that Spark's hash partitioning lays out evenly, the same for ever.
 
     >>> spread(4, 2)
-    (0, 1, 2, 5)
+    (2, 0, 4, 1)
     """
     keys: list[int] = []
     for bucket in range(count):
