@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-spark bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka
 
 test: lint types unit
 
@@ -49,6 +49,9 @@ bench: $(VENV)/.bench
 
 pictures: $(VENV)/.bench
 	$(BIN)/python benchmarks/pictures.py
+
+bench-spark: $(VENV)/.spark
+	$(BIN)/python benchmarks/spark.py $(BENCH_FLAGS)
 
 bench-hypotheses: $(VENV)/.run
 	$(BIN)/python benchmarks/hypotheses.py $(BENCH_FLAGS)
