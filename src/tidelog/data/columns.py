@@ -87,6 +87,8 @@ def refined(lo: Times, hi: Times, factor: int) -> tuple[Times, Times]:
 
 def on_common_step(numerator: Times, denominator: Times) -> tuple[int, Times, npt.NDArray[np.bool_]]:
     """The least common denominator of fractions, how many of its ticks each one is, and which ones are too many."""
+    if (denominator == 1).all():
+        return 1, numerator, np.abs(numerator) >= LIMIT // 2
     common = np.gcd(numerator, denominator)
     numerator, denominator = numerator // common, denominator // common
     step = lcm(*(int(part) for part in np.unique(denominator)))

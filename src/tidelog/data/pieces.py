@@ -100,7 +100,8 @@ def by_bucket(symbols: Symbols, relation: Relation, key: int, buckets: int) -> I
             yield 0, relation
         return
     row_bucket = buckets_of(symbols, buckets)[relation.args[key]]
-    order = np.argsort(row_bucket, kind="stable")
+    # Small numbers are sorted by counting, in one pass.
+    order = np.argsort(row_bucket.astype(np.uint16) if buckets < 1 << 16 else row_bucket, kind="stable")
     ends = np.cumsum(np.bincount(row_bucket, minlength=buckets))
     for bucket in range(buckets):
         rows = order[ends[bucket - 1] if bucket else 0 : ends[bucket]]
