@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +90,10 @@ def run(frame: DataFrame, folder: Path, count: Callable[[DataFrame], int] | None
     return figures
 
 
+#: The reasoner of a bucket that has none.
+NOBODY: Any = None
+
+
 class Idle(buckets.Bucket):
     """A bucket that takes rows and keeps them in its state, but does not reason."""
 
@@ -100,11 +105,11 @@ class Idle(buckets.Bucket):
 
     @staticmethod
     def new(job: Any, part: Any, number: int, background: Any) -> Any:
-        return Idle(job, part, number, None)  # type: ignore[arg-type]
+        return Idle(job, part, number, NOBODY)
 
     @staticmethod
     def load(job: Any, part: Any, state: bytes, *, changed: bool = False) -> Any:
-        return Idle(job, part, 0, None)  # type: ignore[arg-type]
+        return Idle(job, part, 0, NOBODY)
 
 
 class IdleProcessor(operator.BucketProcessor):
@@ -125,12 +130,8 @@ def compare(spark: SparkSession, keys: int, rows: int, folder: Path) -> None:
     through = run(streamed(spark, data), folder)
     reasoned_job = job()
     reasoned = run(reasoned_job.frame, folder, lambda batch: reasoned_job.answers(batch).count())
-    kept = operator.BucketProcessor
-    try:
-        operator.BucketProcessor = IdleProcessor  # type: ignore[misc]
+    with mock.patch.object(operator, "BucketProcessor", IdleProcessor):
         idle = run(job().frame, folder)
-    finally:
-        operator.BucketProcessor = kept  # type: ignore[misc]
     print(
         f"{keys:>8,} keys {rows:>11,} rows | CPU s: Spark alone {through[0]:6.1f}, packed {idle[0]:6.1f}, "
         f"reasoned {reasoned[0]:6.1f} ({reasoned[2]:,} answers, {reasoned[1]:.1f} s) | "

@@ -254,7 +254,7 @@ class Hypotheses:
     # What there is
 
     def save(self) -> bytes:
-        """The state of this session, to go on from with `load`."""
+        """The state, to go on from with `load`."""
         from tidelog.streaming.state import pack
 
         counts = self.confidence.counts if self.confidence else {}
@@ -262,7 +262,7 @@ class Hypotheses:
         return pack({"hypotheses": self._fingerprint, "tau": self.tau, **figures, "store": dump(self._store)}, {})
 
     def load(self, state: bytes) -> Hypotheses:
-        """Go on from a state that a session with the same program, query and options saved; gives this session."""
+        """Go on from a state that was saved with the same program, query and options; gives this object."""
         from tidelog.streaming.state import unpack
 
         meta, _ = unpack(state)
