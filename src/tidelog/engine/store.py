@@ -268,6 +268,31 @@ class Store:
         self.preds[:, tables.SIZE] = np.bincount(new_atoms[:atoms, tables.PRED], minlength=len(self.preds))
         self._rehash()
 
+    def deferred(self) -> dict[int, Rows]:
+        """The records that wait for their time, as rows by predicate."""
+        places: dict[int, list[int]] = {}
+        arities, at = self.preds[:, tables.ARITY], 0
+        while at < self.later_end:
+            pred = int(self.later[at])
+            places.setdefault(pred, []).append(at)
+            at += 3 + int(arities[pred])
+        found = {}
+        for pred, starts in places.items():
+            where = np.array(starts)
+            args = self.later[where + 3 + np.arange(arities[pred]).reshape(-1, 1)].astype(np.int32)
+            found[pred] = Rows(args, self.later[where + 1], self.later[where + 2])
+        return found
+
+    def defer(self, waiting: Mapping[int, Rows]) -> None:
+        """Makes these the records that wait for their time, those of one atom that meet as one."""
+        merged = {pred: coalesced(rows) for pred, rows in waiting.items()}
+        self.later = np.empty(sum((3 + len(rows.args)) * len(rows) for rows in merged.values()) + 64, np.int64)
+        self.later_end = 0
+        for pred, rows in merged.items():
+            self.later_end = int(
+                tables.pack(pred, rows.args, rows.lo, rows.hi, 0, len(rows), self.later, self.later_end)
+            )
+
     def held(self) -> dict[str, NDArray[Any]]:
         """All facts and deferred records, from which `put` makes the same store."""
         meta = self.meta

@@ -20,7 +20,7 @@ import numpy as np
 
 from tidelog.analysis.components import dependencies, head_atom
 from tidelog.analysis.flatten import VIOLATION, FlatLiteral, FlatRule, Op
-from tidelog.engine.store import Int64s, Rows
+from tidelog.engine.store import Rows
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Term
@@ -56,24 +56,6 @@ class Kept:
     given: dict[str, int]
     known: dict[str, int]
     lost: tuple[str, ...]
-
-
-def with_deferred(form: Standing, held: Mapping[str, Rows], later: Int64s) -> dict[str, Rows]:
-    """What is held together with the records that wait for their time, which are as true."""
-    arities = list(form.arities.values())
-    places: dict[int, list[int]] = {}
-    at = 0
-    while at < len(later):
-        number = int(later[at])
-        places.setdefault(number, []).append(at)
-        at += 3 + arities[number]
-    found = dict(held)
-    for number, starts in places.items():
-        name, where = form.names[number], np.array(starts)
-        args = later[where + 3 + np.arange(arities[number]).reshape(-1, 1)].astype(np.int32)
-        rows = Rows(args, later[where + 1], later[where + 2])
-        found[name] = Rows.joined([found[name], rows], arities[number]) if name in found else rows
-    return found
 
 
 def sorted_out(old: Old, new: Program, form: Standing) -> Kept:

@@ -48,7 +48,7 @@ from tidelog.engine.steps import (
     Task,
     Todo,
 )
-from tidelog.engine.store import Int32s, Int64s, Rows, Store, coalesced
+from tidelog.engine.store import Int32s, Int64s, Rows, Store
 from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
@@ -66,7 +66,6 @@ from tidelog.reasoning import (
 from tidelog.streaming import snapshot
 from tidelog.streaming.answers import Answers, Found, Step
 from tidelog.streaming.batch import Batch, Clock, Reading, arrange
-from tidelog.streaming.changed import with_deferred
 from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.times import OutputTimes, Times, duration
@@ -408,13 +407,6 @@ class Reasoner:
             np.array(recursive, np.bool_),
         )
 
-    def _put(self, held: Mapping[str, Rows], later: Int64s) -> None:
-        """Facts that were held, and records that wait."""
-        self._make(held)
-        store = self._engine.store
-        store.later, store.later_end = np.append(later, 0), len(later)
-        store.meta[tables.NEXT_DUE] = NEG_INF if len(later) else POS_INF
-
     def _take_over(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
         """All that a reasoner with the same rules held, with other numbers for its constants, if any."""
         store = self._engine.store
@@ -449,22 +441,15 @@ class Reasoner:
         """Goes over to a finer grid, once a time comes that is not on the present one."""
         factor = denominator // self._grid.denominator
         held = {name: self._engine.store.rows(i) for i, name in enumerate(self._form.names)}
-        later = self._finer_records(factor)
+        later = self._engine.store.deferred()
         self._grid = Grid(self._dense, denominator)
         for place in (NOW, LAST, CLOSED, FRONTIER, EVALUATED, REPORTED):
             self._at[place] = _finer(int(self._at[place]), factor)
         self._seen = _finer(self._seen, factor)
-        self._put({name: Rows(rows.args, *refined(rows.lo, rows.hi, factor)) for name, rows in held.items()}, later)
-
-    def _finer_records(self, factor: int) -> Int64s:
-        """The records that wait, on a finer grid."""
-        store, at = self._engine.store, 0
-        later = store.later[: store.later_end].copy()
-        while at < len(later):
-            lo, hi = refined(later[at + 1 : at + 2], later[at + 2 : at + 3], factor)
-            later[at + 1], later[at + 2] = lo[0], hi[0]
-            at += 3 + int(store.preds[later[at], tables.ARITY])
-        return later
+        self._make({name: Rows(rows.args, *refined(rows.lo, rows.hi, factor)) for name, rows in held.items()})
+        store = self._engine.store
+        store.defer({pred: Rows(rows.args, *refined(rows.lo, rows.hi, factor)) for pred, rows in later.items()})
+        store.meta[tables.NEXT_DUE] = NEG_INF if later else POS_INF
 
     # From facts to records
 
@@ -664,7 +649,8 @@ class Reasoner:
             else:
                 break
         if store.later_end > self._deferred:
-            self._merge_deferred()
+            store.defer(store.deferred())
+            self._deferred = max(FEW_DEFERRED, 2 * store.later_end)
         count = int(at[N_FOUND])
         args, lo, hi = self._found
         answers = Found(
@@ -677,19 +663,6 @@ class Reasoner:
             self._symbols,
         )
         return answers, taken, step, violated
-
-    def _merge_deferred(self) -> None:
-        """Makes deferred records of one atom that meet one: there are no more of them, however dense the stream is."""
-        store = self._engine.store
-        waiting = with_deferred(self._form, {}, store.later[: store.later_end])
-        end = 0
-        for name, rows in waiting.items():
-            merged = coalesced(rows)
-            end = int(
-                tables.pack(self._number(name), merged.args, merged.lo, merged.hi, 0, len(merged), store.later, end)
-            )
-        store.later_end = end
-        self._deferred = max(FEW_DEFERRED, 2 * end)
 
     def _make_room(self, todo: Todo, step: int) -> Int64s:
         """Room for all that a step may put into its queue, and for its output times; returns the heap of these."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engine.steps import EVALUATED, FRONTIER, LAST, NOW, REPORTED
-from tidelog.engine.store import Store
+from tidelog.engine.store import Rows, Store
 from tidelog.engine.tables import LENGTH, PRED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
-from tidelog.streaming.changed import Old, notes, sorted_out, with_deferred
+from tidelog.streaming.changed import Old, notes, sorted_out
 from tidelog.streaming.standing import Standing, standing
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import format_time
@@ -69,7 +69,12 @@ def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> t
         return ()
     store = Store([arity for _, arity, _ in meta["predicates"]], reasoner._dense, np.zeros(1, np.int64))
     store.put(arrays, ids)
-    held = {name: store.rows(i) for i, (name, _, _) in enumerate(meta["predicates"])}
+    # Records that wait for their time are as true as what is held.
+    waiting = store.deferred()
+    held = {
+        name: Rows.joined([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
+        for i, (name, arity, _) in enumerate(meta["predicates"])
+    }
     old = Program.parse(meta["program"], syntax=meta["syntax"])
     before = standing(old, meta["query"], reasoner._grid, meta["bounded"])
     at = meta["positions"]
@@ -77,7 +82,7 @@ def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> t
         old,
         before,
         meta["query"],
-        with_deferred(before, held, store.later[: store.later_end]),
+        held,
         min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
         max(at[NOW], at[LAST]),
     )
