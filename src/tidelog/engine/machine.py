@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidelog.engine.agenda import LASTING, add, came
 from tidelog.engine.tables import (
     ARGS,
     ARITY,
@@ -36,6 +37,7 @@ from tidelog.engine.tables import (
     START,
     TAKEN,
     TRANSIENT,
+    WATCHED,
     Array,
     Number,
     Tables,
@@ -50,12 +52,14 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.kernels import allocating_kernel, inlined
 
 # Kinds of levels in a plan, and the words of a level (SAME: an earlier level that is about the same atom, or -1); keys,
-# bindings, checks and comparisons follow.
-LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND = range(4)
+# bindings, checks and comparisons follow. A level that is GIVEN is an atom that comes with the record: it binds
+# variables and says nothing of time.
+LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND, GIVEN = range(5)
 KIND, PREDICATE, OP, R_LO, R_HI, INDEX, SAME, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(12)
 
-# The words of a plan; the sources of the head's arguments and the offsets of the levels follow.
-N_LEVELS, HEAD, H_LO, H_HI, CUT, N_HEAD, PLAN_SIZE = range(7)
+# The words of a plan (KEEPER: the level whose atom is noted where the body holds at the end of the times that were
+# asked for, or -1); the sources of the head's arguments and the offsets of the levels follow.
+N_LEVELS, HEAD, H_LO, H_HI, CUT, KEEPER, N_HEAD, PLAN_SIZE = range(8)
 
 # What happens at the horizon: bits of CUT. Infinite intervals are cut at its left or right end, too (finite ones always
 # are); or, on a stream, nothing is cut, and what lies wholly beyond it may be deferred.
@@ -89,7 +93,7 @@ since = inlined(grid.since)
 
 
 @inlined
-def _value(op: int, lo: int, hi: int, r_lo: int, r_hi: int, dense: bool) -> tuple[int, int]:
+def value(op: int, lo: int, hi: int, r_lo: int, r_hi: int, dense: bool) -> tuple[int, int]:
     """The times at which an operator over an atom that holds on [lo,hi] is true because of it; empty if lo > hi."""
     if op == DIAMOND:
         return add_left(lo, r_lo, dense), add_right(hi, r_hi, dense)
@@ -185,14 +189,15 @@ def run(
 ) -> tuple[int, Array, int, int, Array, int, Array, int]:
     """Works the queue off, round by round. Returns why it stopped, and the two queues with where they stand.
 
-    A record whose predicate is `-1 - p` asks for plan p to be evaluated as a whole, at the times of the record. What a
-    deferring plan derives beyond the horizon goes into the queue `later`.
+    A record whose predicate is `-1 - p` asks for plan p to be evaluated at the times of the record, as a whole or, with
+    the atom that follows (otherwise -1), for that atom. What a deferring plan derives beyond the horizon goes into the
+    queue `later`.
     """
     plans, words, shared = code.plans, code.words, code.shared
     trigger_start, trigger_list = code.trigger_start, code.trigger_list
     preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
     atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
-    iv, meta, ranks, pieces = tables.iv, tables.meta, tables.ranks, tables.pieces
+    iv, meta, ranks, pieces, agenda = tables.iv, tables.meta, tables.ranks, tables.pieces, tables.agenda
     registers, values, at_atom = tables.scratch[0], tables.scratch[1], tables.scratch[2]
     at_entry, at_interval, lows, highs = tables.scratch[3], tables.scratch[4], tables.scratch[5], tables.scratch[6]
     while True:
@@ -253,10 +258,13 @@ def run(
                         index = index_list[preds[pred, INDEXES] + i]
                         index_atom(atom, index, index_table, atoms, args, entries, keys, meta, values)
                 meta[NEWS] += n_pieces
+                if preds[pred, WATCHED] and n_pieces:
+                    came(atom, atom == n_atoms, preds[pred, WATCHED], agenda)
                 preds[pred, LATEST] = max(preds[pred, LATEST], hi)
             position += 3 + arity
         else:
-            position += 3
+            atom = queue[position + 3]
+            position += 4
         meta[TAKEN] += 1
 
         for piece in range(n_pieces):
@@ -279,13 +287,13 @@ def run(
                     at = words[offsets]
                     op, r_lo, r_hi = words[at + OP], words[at + R_LO], words[at + R_HI]
                     if op == BOX:
-                        start, stop = _value(BOX, merged_lo, merged_hi, r_lo, r_hi, dense)
+                        start, stop = value(BOX, merged_lo, merged_hi, r_lo, r_hi, dense)
                         lows[1] = max(start, add_left(new_lo, r_lo, dense))
                         highs[1] = min(stop, add_right(new_hi, r_hi, dense))
                     elif op in (SINCE, UNTIL):
                         lows[1], highs[1] = merged_lo, merged_hi
                     else:
-                        lows[1], highs[1] = _value(op, new_lo, new_hi, r_lo, r_hi, dense)
+                        lows[1], highs[1] = value(op, new_lo, new_hi, r_lo, r_hi, dense)
                     if lows[1] > highs[1]:
                         continue
                     reached = 1
@@ -307,11 +315,19 @@ def run(
                         continue
                     floor = 1
                     at_atom[0] = atom
+                elif atom >= 0:
+                    if not _bound(words, words[offsets], atom, atoms, args, registers, ranks):
+                        continue
+                    lows[1], highs[1] = new_lo, new_hi
+                    floor = 1
+                    at_atom[0] = atom
 
                 level, entering = floor, True
                 while level >= floor:
                     reached = max(reached, level)
                     if level == n_levels:
+                        if pred < 0 and highs[level] == new_hi and words[plan + KEEPER] >= 0:
+                            add(at_atom[words[plan + KEEPER]], LASTING, agenda)
                         lo = add_left(lows[level], words[plan + H_LO], dense)
                         hi = add_right(highs[level], words[plan + H_HI], dense)
                         cut = words[plan + CUT]
@@ -384,10 +400,10 @@ def run(
                         while i <= length:
                             gap_lo, gap_hi = now_lo, now_hi
                             if i > 0:
-                                _, stop = _value(op, iv[start + i - 1, 0], iv[start + i - 1, 1], r_lo, r_hi, dense)
+                                _, stop = value(op, iv[start + i - 1, 0], iv[start + i - 1, 1], r_lo, r_hi, dense)
                                 gap_lo = max(gap_lo, stop + 1)
                             if i < length:
-                                begin, _ = _value(op, iv[start + i, 0], iv[start + i, 1], r_lo, r_hi, dense)
+                                begin, _ = value(op, iv[start + i, 0], iv[start + i, 1], r_lo, r_hi, dense)
                                 gap_hi = min(gap_hi, begin - 1)
                             if gap_lo <= gap_hi:
                                 at_interval[level] = i
@@ -431,7 +447,7 @@ def run(
                         while i < length:
                             known_lo, known_hi = iv[start + i, 0], iv[start + i, 1]
                             if kind == LOOKUP:
-                                lo, hi = _value(op, known_lo, known_hi, r_lo, r_hi, dense)
+                                lo, hi = value(op, known_lo, known_hi, r_lo, r_hi, dense)
                                 if lo > now_hi:
                                     i = length
                                     break

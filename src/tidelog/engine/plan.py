@@ -36,13 +36,15 @@ class Plan:
     """A join order for a rule; `driven` where the first step is the literal whose new facts come in.
 
     `cut` tells at which ends of the horizon even infinite intervals are cut, since the facts that the rule negates
-    are not known beyond: 1 left, 2 right, 3 both.
+    are not known beyond: 1 left, 2 right, 3 both. `keeper` is the step whose atom is noted while the body goes on to
+    hold.
     """
 
     rule: FlatRule
     driven: bool
     steps: tuple[Step, ...]
     cut: int = 0
+    keeper: int = -1
 
     def __str__(self) -> str:
         head = f"{_atom(self.rule.predicate, self.rule.args)} {_range(self.rule.range)}".rstrip()
@@ -56,6 +58,8 @@ class Plan:
             args = step.literal.args
             if step.kind == machine.NEGATION:
                 how = "without"
+            elif step.kind == machine.GIVEN:
+                how = "for"
             elif number == 0 and self.driven:
                 how = "new"
             elif not step.key and args:
@@ -75,8 +79,11 @@ def _plain(step: Step) -> str:
     return word + _atom(literal.predicate, literal.args)
 
 
-def planned(rule: FlatRule, driver: int | None, size: Callable[[str], int], cut: int = 0) -> Plan:
-    """The plan of a rule, driven by the new facts of one of its literals or, without one, by listing a literal."""
+def planned(
+    rule: FlatRule, driver: int | None, size: Callable[[str], int], cut: int = 0, given: FlatLiteral | None = None
+) -> Plan:
+    """The plan of a rule, driven by the new facts of one of its literals or, without one, by listing a literal; or for
+    an atom that is given for a literal, without a word on when it holds."""
     positive = [literal for literal in rule.body if not literal.negated]
     negative = [literal for literal in rule.body if literal.negated]
     comparisons = list(rule.comparisons)
@@ -89,11 +96,18 @@ def planned(rule: FlatRule, driver: int | None, size: Callable[[str], int], cut:
         for comparison in ready:
             comparisons.remove(comparison)
         steps.append(Step(literal, kind, key, ready))
+        without()
+
+    def without() -> None:
         for left_out in [n for n in negative if set(_variables(n)) <= bound]:
             negative.remove(left_out)
             steps.append(Step(left_out, machine.NEGATION, tuple(range(len(left_out.args)))))
 
-    if driver is not None:
+    if given is not None:
+        bound.update(_variables(given))
+        steps.append(Step(given, machine.GIVEN, ()))
+        without()
+    elif driver is not None:
         first = rule.body[driver]
         positive.remove(first)
         place(first, machine.LOOKUP, ())
@@ -112,7 +126,10 @@ def planned(rule: FlatRule, driver: int | None, size: Callable[[str], int], cut:
         place(best, kind, _bound_positions(best, bound))
     for literal in negative:
         steps.append(Step(literal, machine.NEGATION, tuple(range(len(literal.args)))))
-    return Plan(rule, driver is not None, tuple(steps), cut)
+    if given is None:
+        return Plan(rule, driver is not None, tuple(steps), cut)
+    widest = max((s for s in steps if s.kind == machine.LOOKUP), key=lambda s: len(set(_variables(s.literal))))
+    return Plan(rule, False, tuple(steps), cut, steps.index(widest))
 
 
 def _is_since(literals: list[FlatLiteral]) -> bool:
@@ -165,12 +182,13 @@ def encoded(
         levels: list[list[int]] = []
         for number, step in enumerate(plan.steps):
             same = _same_atom(plan.steps, number)
-            levels.append(_level(step, number == 0 and plan.driven, same, registers, source, store, numbers))
+            driver = step.kind == machine.GIVEN or (number == 0 and plan.driven)
+            levels.append(_level(step, driver, same, registers, source, store, numbers))
         joins.append(levels)
         start = len(words)
         starts.append(start)
         head = [source(term) for term in plan.rule.args]
-        words += [len(levels), numbers[plan.rule.predicate], *plan.rule.range, plan.cut, len(head), *head]
+        words += [len(levels), numbers[plan.rule.predicate], *plan.rule.range, plan.cut, plan.keeper, len(head), *head]
         at = len(words) + len(levels)
         for level in levels:
             words.append(at)

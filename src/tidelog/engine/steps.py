@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 from numba import types
 
+from tidelog.engine.agenda import ANSWERS, RULES, come_to, next_time
 from tidelog.engine.machine import EVALUATED as MUCH_EVALUATED
 from tidelog.engine.machine import GROW, Code, run
-from tidelog.engine.tables import ENDLESS, HELD, NEWS, NEXT_DUE, SIZE, Array, Number, Tables
+from tidelog.engine.tables import ENDLESS, HELD, NEWS, NEXT_DUE, PRED, SIZE, Array, Number, Tables
 from tidelog.engine.window import (
     Found,
     count_ended,
     due,
     first_entry,
     forget,
-    next_change,
+    look_ahead,
     write_ended,
     write_holding,
 )
@@ -31,19 +32,20 @@ from tidelog.timeline.kernels import allocating_kernel, inlined, kernel
 
 # Where a reasoner stands. First positions: its clock, the last time in its input, up to where its input is complete
 # but for the delay, up to where it is complete, up to where rules with negation have been evaluated, and up to where
-# answers were given; then those at which the next interval of the query ends, and something may change for a negation.
-NOW, LAST, CLOSED, FRONTIER, EVALUATED, REPORTED, NEXT_END, NEXT_CHANGE = range(8)
-# The numbers of new parts when answers were last looked for, negations evaluated, and facts forgotten.
-ANSWERED, JUDGED, FORGOTTEN = range(8, 11)
+# answers were given.
+NOW, LAST, CLOSED, FRONTIER, EVALUATED, REPORTED = range(6)
+# The numbers of new parts when negations were last evaluated, and facts forgotten.
+JUDGED, FORGOTTEN = range(6, 8)
 # Output times: the next multiple, the last that was answered, how many there are in the heap (in output ticks).
-NEXT_TIME, LAST_TIME, N_TIMES = range(11, 14)
-# Where a step stands: its phase, component, whether this begins anew, the news before it, the nanosecond it began.
-PHASE, GROUP, FRESH, BEFORE, BEGAN = range(14, 19)
+NEXT_TIME, LAST_TIME, N_TIMES = range(8, 11)
+# Where a step stands: its phase, component, the atom that this looks at next, whether it is to go on with it, the news
+# before it, the nanosecond it began.
+PHASE, GROUP, PLACE, FRESH, BEFORE, BEGAN = range(11, 17)
 # How far the queues reach; how many answers there are, and how many there must be room for; how many empty atoms.
-POSITION, END, FOLLOWING_END, LATER_END, N_FOUND, NEEDED, EMPTY = range(19, 26)
+POSITION, END, FOLLOWING_END, LATER_END, N_FOUND, NEEDED, EMPTY = range(17, 24)
 # The position at which the stream ends, in its last step.
-STOP = 26
-AT_SIZE = 27
+STOP = 24
+AT_SIZE = 25
 
 BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
 
@@ -54,6 +56,8 @@ DONE, STORE_FULL, QUEUE_FULL, ANSWERS_FULL, ENOUGH, VIOLATED, SPARSE, STOPPED = 
 
 #: Rows of answers after which a call comes back between two steps.
 MUCH = 1 << 16
+#: Words of the queue that ask for rules to be evaluated in one call, but for those of one atom.
+ASKED = 1 << 14
 #: With fewer facts than this, every step forgets; with more, every so many new ones.
 SMALL = 4096
 #: So many atoms that hold nowhere are left alone.
@@ -64,9 +68,12 @@ class Task(NamedTuple):
     """What stands over the stream. Distances and positions are the grid's.
 
     `listing` is an index of all atoms of the query. `asked` tells that there are output times: `ratio` of their ticks
-    are one of the grid's, and `every` of them lie between two (0: they are in the heap). Of the rules with negation,
-    `starts` says where the components begin, `plans` and `waits` which plans they are and how long they wait, and
-    `repeated` which components are recursive.
+    are one of the grid's, and `every` of them lie between two (0: they are in the heap).
+
+    Rules with negation: `repeated` tells which components are recursive. Of a rule that reads something that holds,
+    `visits` are the plans for an atom of each predicate, from `visit_starts` on (component, plan, how long the rule
+    waits), and `readers` how it reads the predicate, from `reader_starts` on (see `look_ahead`). Rules of nothing but
+    negations are evaluated as a whole: `plans` has their components, plans, and how long they wait.
     """
 
     query: int
@@ -81,10 +88,12 @@ class Task(NamedTuple):
     retention: Array
     persisting: Array
     constraints: Array
-    starts: Array
-    plans: Array
-    waits: Array
     repeated: Array
+    visit_starts: Array
+    visits: Array
+    reader_starts: Array
+    readers: Array
+    plans: Array
 
 
 class Todo(NamedTuple):
@@ -157,6 +166,37 @@ def _next_time(at: Array, heap: Array, every: int) -> Number:
     return heap[0] if at[N_TIMES] else POS_INF
 
 
+@kernel
+def _ask(at: Array, task: Task, tables: Tables, queue: Array) -> Number:
+    """Puts plans of a component into a queue, for atoms from a place of the agenda on; returns where they end.
+
+    Each is asked for on the stretch that has become complete for it.
+    """
+    agenda, group, since, end = tables.agenda, at[GROUP], at[EVALUATED], 0
+    if at[PLACE] == 0:
+        for i in range(len(task.plans)):
+            if task.plans[i, 0] == group:
+                _write_ask(task.plans[i, 1], task.plans[i, 2], since, at[FRONTIER], -1, queue, end)
+                end += 4
+    while at[PLACE] < agenda.lengths[RULES] and end < ASKED:
+        atom = agenda.lists[at[PLACE], RULES]
+        pred = tables.atoms[atom, PRED]
+        for i in range(task.visit_starts[pred], task.visit_starts[pred + 1]):
+            if task.visits[i, 0] == group:
+                _write_ask(task.visits[i, 1], task.visits[i, 2], since, at[FRONTIER], atom, queue, end)
+                end += 4
+        at[PLACE] += 1
+    return end
+
+
+@inlined
+def _write_ask(plan: int, wait: int, since: int, frontier: int, atom: int, queue: Array, end: int) -> None:
+    queue[end] = -1 - plan
+    queue[end + 1] = NEG_INF if since == NEG_INF else since - wait + 1
+    queue[end + 2] = frontier - wait
+    queue[end + 3] = atom
+
+
 @allocating_kernel
 def take(
     code: Code,
@@ -178,7 +218,8 @@ def take(
     Returns why it came back, the step that comes next or is under way, and the queues.
     """
     meta, preds = tables.meta, tables.preds
-    n_groups = len(task.starts) - 1
+    n_groups = len(task.repeated)
+    agenda = tables.agenda
     scratch = tables.scratch[0]
     while step < stop:
         if at[PHASE] == BEGIN:
@@ -235,24 +276,19 @@ def take(
             at[PHASE] = ANSWER
             if n_groups and frontier > at[EVALUATED]:
                 asked = task.asked and _place(_next_time(at, heap, task.every), task.ratio, task.dense) <= frontier
-                if asked or frontier >= at[NEXT_CHANGE] or meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF:
-                    at[PHASE], at[GROUP], at[FRESH] = EVALUATE, 0, 1
+                change = min(next_time(RULES, agenda), next_time(ANSWERS, agenda))
+                if asked or frontier >= change or meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF:
+                    come_to(frontier, RULES, agenda)
+                    at[PHASE], at[GROUP], at[PLACE], at[FRESH] = EVALUATE, 0, 0, 1
+                    at[BEFORE] = meta[NEWS]
 
         if at[PHASE] == EVALUATE:
-            if 3 * len(task.plans) > len(queue):
+            if 4 * (len(task.plans) + len(task.visits)) + ASKED > len(queue):
                 return QUEUE_FULL, step, queue, following, later
             while at[GROUP] < n_groups:
                 group = at[GROUP]
                 if at[FRESH]:
-                    at[BEFORE] = meta[NEWS]
-                    end = 0
-                    for i in range(task.starts[group], task.starts[group + 1]):
-                        wait = task.waits[i]
-                        queue[end] = -1 - task.plans[i]
-                        queue[end + 1] = NEG_INF if at[EVALUATED] == NEG_INF else at[EVALUATED] - wait + 1
-                        queue[end + 2] = frontier - wait
-                        end += 3
-                    at[POSITION], at[END], at[FOLLOWING_END], at[FRESH] = 0, end, 0, 0
+                    at[POSITION], at[END], at[FOLLOWING_END], at[FRESH] = 0, _ask(at, task, tables, queue), 0, 0
                 status, queue, at[POSITION], at[END], following, at[FOLLOWING_END], later, at[LATER_END] = run(
                     code,
                     tables,
@@ -275,14 +311,14 @@ def take(
                     at[POSITION], at[END], at[FOLLOWING_END] = 0, at[FOLLOWING_END], 0
                     continue
                 at[FRESH] = 1
+                if at[PLACE] < agenda.lengths[RULES]:
+                    continue
                 # Once more where the rules of a component may feed each other.
                 if meta[NEWS] == at[BEFORE] or not task.repeated[group]:
                     at[GROUP] += 1
+                at[PLACE], at[BEFORE] = 0, meta[NEWS]
             at[EVALUATED] = frontier
-            longest = 0
-            for i in range(len(task.waits)):
-                longest = max(longest, task.waits[i])
-            at[NEXT_CHANGE] = next_change(frontier - longest, frontier, task.persisting, tables.atoms, tables.iv, meta)
+            look_ahead(frontier, task.reader_starts, task.readers, task.persisting, task.dense, tables)
             at[JUDGED] = meta[NEWS]
             at[PHASE] = ANSWER
 
@@ -312,15 +348,18 @@ def take(
                     t = _next_time(at, heap, task.every)
             elif at[STOP] != POS_INF:
                 return STOPPED, step, queue, following, later
-            elif until > at[REPORTED] and (meta[NEWS] != at[ANSWERED] or until > at[NEXT_END]):
-                entry = first_entry(task.listing, tables)
-                count, soonest = count_ended(entry, at[REPORTED], until, tables)
+            elif until > at[REPORTED]:
+                come_to(until + task.ahead, ANSWERS, agenda)
+                count = count_ended(at[REPORTED], until, tables)
                 if at[N_FOUND] + count > len(found.lo):
                     at[NEEDED] = at[N_FOUND] + count
                     return ANSWERS_FULL, step, queue, following, later
-                if count:
-                    at[N_FOUND] = write_ended(entry, at[REPORTED], until, task.arity, tables, found, at[N_FOUND])
-                at[NEXT_END], at[REPORTED], at[ANSWERED] = soonest, until, meta[NEWS]
+                # What a negation derives ends where it was evaluated last, and may go on.
+                open_end = at[EVALUATED] if task.persisting[task.query] else NEG_INF
+                at[N_FOUND] = write_ended(
+                    at[REPORTED], until, task.ahead, open_end, task.arity, tables, found, at[N_FOUND]
+                )
+                at[REPORTED] = until
             at[PHASE] = LEAVE
 
         for number in task.constraints:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine import machine, tables, window
+from tidelog.engine import agenda, machine, tables, window
 from tidelog.engine.machine import Code
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -104,6 +104,7 @@ class Store:
         #: Records that lie beyond the horizon, and where they end.
         self.later: tables.Array = np.empty(64, np.int64)
         self.later_end = 0
+        self.agenda = agenda.empty()
 
     def unclip(self) -> None:
         """Forgets that something was cut."""
@@ -180,7 +181,7 @@ class Store:
         """Evaluates whole plans, each at all times or in its window, and what their results trigger."""
         if plans:
             windows = windows or [(NEG_INF, POS_INF)] * len(plans)
-            records = [word for plan, window in zip(plans, windows, strict=True) for word in (-1 - plan, *window)]
+            records = [word for plan, window in zip(plans, windows, strict=True) for word in (-1 - plan, *window, -1)]
             self.work(code, np.array(records, np.int64), len(records))
 
     def work(self, code: Code, queue: Int64s, end: int) -> None:
@@ -245,6 +246,7 @@ class Store:
             self.ranks,
             self.scratch,
             self.pieces,
+            self.agenda,
         )
 
     def copy(self) -> Store:
@@ -252,7 +254,19 @@ class Store:
         other = copy(self)
         for name in ("preds", "atoms", "args", "table", "entries", "keys", "iv", "meta", "later"):
             setattr(other, name, getattr(self, name).copy())
+        other.agenda = agenda.Agenda(*(array.copy() for array in self.agenda))
         return other
+
+    def watch(self, watched: Mapping[int, int]) -> None:
+        """Watches predicates for matters of the agenda (bits); all that is known of them is to be looked at."""
+        self.preds[:, tables.WATCHED] = [watched.get(pred, 0) for pred in range(len(self.preds))]
+        self._look_at_everything()
+
+    def _look_at_everything(self) -> None:
+        if self.preds[:, tables.WATCHED].any():
+            self.agenda = agenda.with_room(self.agenda, len(self.atoms))
+            predicates = self.atoms[: self.meta[tables.N_ATOMS], tables.PRED]
+            agenda.everything(self.agenda, self.preds[predicates, tables.WATCHED])
 
     def compact(self) -> None:
         """Leaves atoms behind that hold nowhere, and gives their room back."""
@@ -267,6 +281,7 @@ class Store:
         meta[tables.FREE :] = -1
         self.preds[:, tables.SIZE] = np.bincount(new_atoms[:atoms, tables.PRED], minlength=len(self.preds))
         self._rehash()
+        self._look_at_everything()
 
     def deferred(self) -> dict[int, Rows]:
         """The records that wait for their time, as rows by predicate."""
@@ -334,6 +349,7 @@ class Store:
             self.entries = np.concatenate([held["entries"], np.zeros((64, 2), np.int32)])
         else:
             self._rehash()
+        self._look_at_everything()
 
     def constants(self, count: int) -> NDArray[np.bool_]:
         """Which of so many constants there are in facts, and in records that wait."""
@@ -379,6 +395,8 @@ class Store:
         meta = self.meta
         n_atoms = int(meta[tables.N_ATOMS])
         self.atoms = _larger(self.atoms, n_atoms + atoms + 2)
+        if len(self.agenda.flags):
+            self.agenda = agenda.with_room(self.agenda, len(self.atoms))
         self.args = _larger(self.args, int(meta[tables.N_ARGS]) + args + len(self.index_table[0]))
         self.iv = _larger(self.iv, int(meta[tables.N_IV]) + max(iv, atoms) + 2)
         self.entries = _larger(self.entries, int(meta[tables.N_ENTRIES]) + entries + len(self.indexes))

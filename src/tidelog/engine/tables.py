@@ -6,18 +6,15 @@ a key are a linked list; free blocks of the interval pool are linked through the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidelog.engine.agenda import Agenda
 from tidelog.timeline.grid import POS_INF
+from tidelog.timeline.kernels import Array as Array
+from tidelog.timeline.kernels import Number as Number
 from tidelog.timeline.kernels import allocating_kernel, inlined, kernel
-
-Array = NDArray[Any]
-
-#: A number of compiled code, where mypy cannot tell numpy's integers from Python's.
-Number = Any
 
 # Columns of an atom.
 PRED, ARGS, START, LENGTH, CAPACITY = range(5)
@@ -29,8 +26,8 @@ N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, H
 META_SIZE = FREE + 40
 
 # Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of atoms,
-# and the last position at which any of its facts has ever held.
-ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, PRED_SIZE = range(7)
+# the last position at which any of its facts has ever held, and for which matters of the agenda it is watched (bits).
+ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, PRED_SIZE = range(8)
 
 
 class Tables(NamedTuple):
@@ -49,6 +46,7 @@ class Tables(NamedTuple):
     ranks: Array
     scratch: Array
     pieces: Array
+    agenda: Agenda
 
 
 @inlined

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tidelog.engine.agenda import ANSWERS, LASTING, RULES, add, expect
+from tidelog.engine.machine import value
 from tidelog.engine.tables import (
     ARGS,
     ARITY,
@@ -75,40 +77,54 @@ def first_entry(index: int, tables: Tables) -> Number:
 
 
 @kernel
-def count_ended(entry: int, since: int, until: int, tables: Tables) -> tuple[Number, Number]:
-    """How many listed intervals end at or after `since` and before `until`, and when the next one may end."""
-    atoms, iv = tables.atoms, tables.iv
-    count, following = 0, POS_INF
-    while entry >= 0:
-        atom = tables.entries[entry, 0]
+def count_ended(since: int, until: int, tables: Tables) -> Number:
+    """How many intervals of the answers to look at end at or after `since` and before `until`."""
+    atoms, iv, agenda = tables.atoms, tables.iv, tables.agenda
+    count = 0
+    for place in range(agenda.lengths[ANSWERS]):
+        atom = agenda.lists[place, ANSWERS]
         start = atoms[atom, START]
         i = start + atoms[atom, LENGTH] - 1
         while i >= start and iv[i, 1] >= since:
-            if iv[i, 1] >= until:
-                following = min(following, iv[i, 1])
-            else:
+            if iv[i, 1] < until:
                 count += 1
             i -= 1
-        entry = tables.entries[entry, 1]
-    return count, following
+    return count
 
 
 @kernel
-def write_ended(entry: int, since: int, until: int, arity: int, tables: Tables, found: Found, row: int) -> Number:
-    """Writes the listed intervals that end at or after `since` and before `until`; returns where they end."""
-    atoms, iv = tables.atoms, tables.iv
-    while entry >= 0:
-        atom = tables.entries[entry, 0]
+def write_ended(
+    since: int, until: int, ahead: int, open_end: int, arity: int, tables: Tables, found: Found, row: int
+) -> Number:
+    """Writes the intervals that `count_ended` counts; returns where they end.
+
+    Answers that end later are looked at again when the frontier has passed their end by `ahead`; those that end at
+    `open_end`, since they were evaluated no further, when there is more.
+    """
+    atoms, iv, agenda = tables.atoms, tables.iv, tables.agenda
+    kept = 0
+    for place in range(agenda.lengths[ANSWERS]):
+        atom = agenda.lists[place, ANSWERS]
         start = atoms[atom, START]
         i = start + atoms[atom, LENGTH] - 1
+        again = False
         while i >= start and iv[i, 1] >= since:
             if iv[i, 1] < until:
                 for k in range(arity):
                     found.args[row * arity + k] = tables.args[atoms[atom, ARGS] + k]
                 found.lo[row], found.hi[row] = iv[i, 0], iv[i, 1]
                 row += 1
+            elif iv[i, 1] == open_end:
+                again = True
+            elif iv[i, 1] != POS_INF:
+                expect(iv[i, 1] + ahead + 1, atom, ANSWERS, agenda)
             i -= 1
-        entry = tables.entries[entry, 1]
+        if again:
+            agenda.lists[kept, ANSWERS] = atom
+            kept += 1
+        else:
+            agenda.flags[atom] &= ~(1 << ANSWERS)
+    agenda.lengths[ANSWERS] = kept
     return row
 
 
@@ -132,19 +148,37 @@ def write_holding(entry: int, at: int, when: int, arity: int, tables: Tables, fo
 
 
 @kernel
-def next_change(after: int, cut: int, persisting: Array, atoms: Array, iv: Array, meta: Array) -> Number:
-    """The first position after the given one at which some interval begins or has ended.
+def look_ahead(frontier: int, starts: Array, readers: Array, persisting: Array, dense: bool, tables: Tables) -> None:
+    """Rules have been evaluated up to the frontier: says when which atoms are to be looked at again.
 
-    Intervals of persisting predicates that end at `cut` were only evaluated up to there, and are not over.
+    `readers` tell how rules read a predicate, from `starts` on: operator, range, and how long the rule waits. What
+    lasts is looked at in the next evaluation; so is what a negation derived up to the frontier, since it may go on.
     """
-    found = POS_INF
-    for atom in range(meta[N_ATOMS]):
-        for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
-            if iv[i, 0] > after:
-                found = min(found, iv[i, 0])
-            elif after <= iv[i, 1] < POS_INF and not (iv[i, 1] == cut and persisting[atoms[atom, PRED]]):
-                found = min(found, iv[i, 1] + 1)
-    return found
+    atoms, iv, agenda = tables.atoms, tables.iv, tables.agenda
+    for place in range(agenda.lengths[RULES]):
+        atom = agenda.lists[place, RULES]
+        agenda.flags[atom] &= ~(1 << RULES)
+        pred, start = atoms[atom, PRED], atoms[atom, START]
+        for reader in range(starts[pred], starts[pred + 1]):
+            op, r_lo, r_hi, wait = readers[reader]
+            last = frontier - wait
+            for i in range(start + atoms[atom, LENGTH] - 1, start - 1, -1):
+                lo, hi = value(op, iv[i, 0], iv[i, 1], r_lo, r_hi, dense)
+                if lo > last:
+                    expect(lo + wait, atom, RULES, agenda)
+                if hi >= last and hi != POS_INF:
+                    if persisting[pred] and iv[i, 1] == frontier:
+                        add(atom, LASTING, agenda)
+                    else:
+                        expect(hi + 1 + wait, atom, RULES, agenda)
+                if lo <= last and hi < last:
+                    break
+    agenda.lengths[RULES] = 0
+    for place in range(agenda.lengths[LASTING]):
+        atom = agenda.lists[place, LASTING]
+        agenda.flags[atom] &= ~(1 << LASTING)
+        add(atom, RULES, agenda)
+    agenda.lengths[LASTING] = 0
 
 
 @kernel

@@ -11,7 +11,7 @@ Steps themselves are taken by compiled code, many in one call (`engine.steps`); 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,8 +39,6 @@ from tidelog.engine.steps import (
     N_FOUND,
     N_TIMES,
     NEEDED,
-    NEXT_CHANGE,
-    NEXT_END,
     NOW,
     PHASE,
     REPORTED,
@@ -155,7 +153,7 @@ class Reasoner:
         self._bounded = chosen_memory(program, query, self._grid, memory)
         #: Where it stands: see `engine.steps`.
         self._at: Int64s = np.zeros(steps.AT_SIZE, np.int64)
-        self._at[: NEXT_CHANGE + 1], self._at[STOP] = NEG_INF, POS_INF
+        self._at[: REPORTED + 1], self._at[STOP] = NEG_INF, POS_INF
         #: The last position at which a fact was seen to begin, also one that was left out.
         self._seen = NEG_INF
         self._output = None if at is None else OutputTimes(at, self._at, self._grid.denominator)
@@ -375,15 +373,14 @@ class Reasoner:
         self._engine = engine(form, self.query, self._symbols.intern, self._symbols.ranks, store)
         self._numbers = {name: i for i, name in enumerate(form.names)}
         self._retask()
-        self._at[[NEXT_END, NEXT_CHANGE]] = NEG_INF
-        self._at[[steps.ANSWERED, steps.JUDGED]] = -1
+        self._at[steps.JUDGED] = -1
         self._at[steps.FORGOTTEN] = store.news
 
     def _retask(self) -> None:
         """What compiled code has to know of the query and its rules."""
         form, output, store = self._form, self._output, self._engine.store
         query = self._number(self.query)
-        groups = self._engine.negations
+        negations, preds = self._engine.negations, range(len(form.names))
         recursive = [any(form.rules[p].predicate in form.recursive for p in group) for group in form.negations]
         if output:
             output.fit(self._grid.denominator)
@@ -401,10 +398,10 @@ class Reasoner:
             np.array([form.bounds.retention[name] for name in form.names], np.int64),
             np.array([name in form.persisting for name in form.names], np.bool_),
             np.array([i for i, name in enumerate(form.names) if name.startswith(VIOLATION)], np.int64),
-            np.cumsum([0, *map(len, groups)]),
-            np.array([plan for group in groups for plan, _ in group], np.int64),
-            np.array([wait for group in groups for _, wait in group], np.int64),
             np.array(recursive, np.bool_),
+            *_listed([negations.visits.get(pred, []) for pred in preds], 3),
+            *_listed([negations.readers.get(pred, []) for pred in preds], 4),
+            np.array(negations.plans, np.int64).reshape(-1, 3),
         )
 
     def _take_over(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
@@ -559,7 +556,7 @@ class Reasoner:
 
     def _complete(self) -> int:
         """The position up to which all answers are known."""
-        return int(self._at[EVALUATED if self._engine.negations else FRONTIER]) - self._task.ahead
+        return int(self._at[EVALUATED if self._form.negations else FRONTIER]) - self._task.ahead
 
     def _part(self, step: Step, reported: int) -> Step:
         """A step with what holds between two positions, instead of what has ended."""
@@ -668,7 +665,8 @@ class Reasoner:
         """Room for all that a step may put into its queue, and for its output times; returns the heap of these."""
         store = self._engine.store
         records = todo.record_ends[step] - (todo.record_ends[step - 1] if step else 0)
-        need = int(records) + store.later_end + 3 * len(self._task.plans)
+        need = int(records) + store.later_end
+        need = max(need, 4 * (len(self._task.plans) + len(self._task.visits)) + steps.ASKED)
         if need > len(self._queue):
             larger = np.empty(max(need, 2 * len(self._queue)), np.int64)
             larger[: len(self._queue)] = self._queue
@@ -749,6 +747,12 @@ class Reasoner:
 
 _NOTHING = np.empty(0, np.int64)
 _NONE = Answers(0, (), 0, Symbols())
+
+
+def _listed(groups: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[Int64s, Int64s]:
+    """Groups of words one after the other: where each begins, and the words."""
+    words = [item for group in groups for item in group]
+    return np.cumsum([0, *map(len, groups)]), np.array(words, np.int64).reshape(-1, width)
 
 
 def _quiet() -> Todo:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.analysis.flatten import VIOLATION, FlatRule, Op, flatten
-from tidelog.engine import machine, tables
+from tidelog.analysis.flatten import VIOLATION, FlatLiteral, FlatRule, Op, flatten
+from tidelog.engine import agenda, machine, tables
 from tidelog.engine.fixpoint import parts, relevant, terms
 from tidelog.engine.machine import Code
 from tidelog.engine.plan import Plan, encoded, planned
@@ -169,13 +169,24 @@ def _refused(program: Program, problem: LooksAhead) -> TidelogError:
 
 
 @dataclass(frozen=True)
+class Negations:
+    """How rules with negation are evaluated, as the words that `engine.steps.Task` has for it."""
+
+    #: By predicate: the component, the plan for an atom of it, and how long the rule waits.
+    visits: dict[int, list[tuple[int, int, int]]]
+    #: By predicate: operator and range with which rules read it, and how long they wait.
+    readers: dict[int, list[tuple[int, int, int, int]]]
+    #: Of rules of nothing but negations: the component, the plan, and how long the rule waits.
+    plans: list[tuple[int, int, int]]
+
+
+@dataclass(frozen=True)
 class Engine:
     """A store with the plans of a standing program."""
 
     store: Store
     code: Code
-    #: For each component with negation, its whole plans and how long each waits.
-    negations: tuple[tuple[tuple[int, int], ...], ...]
+    negations: Negations
     #: Whole plans of rules without a body.
     axioms: tuple[int, ...]
 
@@ -194,17 +205,34 @@ def engine(
     store.preds[[numbers[name] for name in form.transient(query)], tables.TRANSIENT] = 1
     plans: list[Plan] = []
     triggers: dict[int, list[int]] = {}
-    whole: dict[int, int] = {}
-    for place, rule in enumerate(form.rules):
+    negations = Negations({}, {}, [])
+    axioms: list[int] = []
+    component = {place: number for number, group in enumerate(form.negations) for place in group}
+
+    def add(rule: FlatRule, driver: int | None, given: FlatLiteral | None = None) -> int:
         cut = machine.STREAM | (machine.DEFER if rule.predicate in form.recursive else 0)
-        if place in form.bounds.waits or not rule.body:
-            whole[place] = len(plans)
-            plans.append(planned(rule, None, lambda name: store.size(numbers[name]), cut))
-            continue
-        for literal in range(len(rule.body)):
-            triggers.setdefault(numbers[rule.body[literal].predicate], []).append(len(plans))
-            plans.append(planned(rule, literal, lambda name: store.size(numbers[name]), cut))
+        plans.append(planned(rule, driver, lambda name: store.size(numbers[name]), cut, given))
+        return len(plans) - 1
+
+    for place, rule in enumerate(form.rules):
+        if not rule.body:
+            axioms.append(add(rule, None))
+        elif place not in component:
+            for driver, literal in enumerate(rule.body):
+                triggers.setdefault(numbers[literal.predicate], []).append(add(rule, driver))
+        else:
+            wait = form.bounds.waits[place]
+            for reader in rule.body:
+                how = (int(reader.op), *reader.range, wait)
+                negations.readers.setdefault(numbers[reader.predicate], []).append(how)
+            if all(b.negated for b in rule.body):
+                negations.plans.append((component[place], add(rule, None), wait))
+                continue
+            for given in {(b.predicate, b.args): b for b in rule.body}.values():
+                visit = (component[place], add(rule, None, given), wait)
+                negations.visits.setdefault(numbers[given.predicate], []).append(visit)
     code = encoded(plans, triggers, store, numbers, intern)
-    negations = tuple(tuple((whole[place], form.bounds.waits[place]) for place in group) for group in form.negations)
-    axioms = tuple(number for place, number in whole.items() if place not in form.bounds.waits)
-    return Engine(store, code, negations, axioms)
+    watched = dict.fromkeys(negations.readers, 1 << agenda.RULES)
+    asked = numbers[query]
+    store.watch(watched | {asked: watched.get(asked, 0) | 1 << agenda.ANSWERS})
+    return Engine(store, code, negations, tuple(axioms))

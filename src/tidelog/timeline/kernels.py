@@ -21,8 +21,14 @@ import numba
 import numpy as np
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., object])
+
+#: What kernels work on.
+Array = NDArray[Any]
+#: A number of compiled code, where mypy cannot tell numpy's integers from Python's.
+Number = Any
 
 #: numpy's conversions as kernels use them, typed as what they give to the rest of the code.
 int64: Callable[[Any], int] = cast("Callable[[Any], int]", np.int64)

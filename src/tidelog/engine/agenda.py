@@ -1,0 +1,169 @@
+"""What a standing query has to look at again: atoms that changed, and when others will change by themselves.
+
+There are two matters. `RULES`: a rule with negation is evaluated again for an atom of its body once the atom's
+intervals change, or time reaches a place where what the rule reads of them begins or ends. `ANSWERS`: the intervals of
+the query are given once they have ended. Of each matter there is a list of atoms to look at, each once, and a heap of
+times at which others join it; of the times of one atom only the first counts, so that what comes again and again costs
+no room. A third list has the atoms with which a body still holds where it was last evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.kernels import Array, Number, inlined, kernel
+
+#: The lists; the first two are matters with times of their own.
+RULES, ANSWERS, LASTING = range(3)
+#: Where the lists and, from here on, the heaps have their lengths.
+HEAPS = 3
+_SEEN = 8
+
+
+class Agenda(NamedTuple):
+    """By atom: in which lists it is, as bits, and its first time in each matter. Then the lists, the heaps (times and
+    atoms), and the lengths of all of them."""
+
+    flags: Array
+    first: Array
+    lists: Array
+    times: Array
+    atoms: Array
+    lengths: Array
+
+
+def empty() -> Agenda:
+    """An agenda for no atoms."""
+    return Agenda(
+        np.zeros(0, np.int8),
+        np.zeros((0, 2), np.int64),
+        np.zeros((0, 3), np.int32),
+        np.zeros((0, 2), np.int64),
+        np.zeros((0, 2), np.int32),
+        np.zeros(HEAPS + 2, np.int64),
+    )
+
+
+def with_room(agenda: Agenda, atoms: int) -> Agenda:
+    """The same with room for so many atoms, and for a time and an outdated one of each in the heaps."""
+    if atoms <= len(agenda.flags):
+        return agenda
+
+    def larger(array: Array, rows: int) -> Array:
+        made = np.zeros((rows, *array.shape[1:]), array.dtype)
+        made[: len(array)] = array
+        return made
+
+    return Agenda(
+        larger(agenda.flags, atoms),
+        larger(agenda.first, atoms),
+        larger(agenda.lists, atoms),
+        larger(agenda.times, 2 * atoms),
+        larger(agenda.atoms, 2 * atoms),
+        agenda.lengths,
+    )
+
+
+def everything(agenda: Agenda, watched: Array) -> None:
+    """All atoms are to be looked at, in the matters that their predicates are watched for."""
+    agenda.flags[: len(watched)] = watched
+    agenda.first[: len(watched)] = POS_INF
+    agenda.lengths[:] = 0
+    for matter in (RULES, ANSWERS):
+        atoms = np.flatnonzero(watched & (1 << matter))
+        agenda.lists[: len(atoms), matter] = atoms
+        agenda.lengths[matter] = len(atoms)
+        if len(atoms):  # and their time is now
+            agenda.first[atoms[0], matter] = agenda.times[0, matter] = NEG_INF
+            agenda.atoms[0, matter], agenda.lengths[HEAPS + matter] = atoms[0], 1
+
+
+@inlined
+def add(atom: int, which: int, agenda: Agenda) -> None:
+    """Puts an atom on a list, unless it is there."""
+    if not agenda.flags[atom] & (1 << which):
+        agenda.flags[atom] |= 1 << which
+        agenda.lists[agenda.lengths[which], which] = atom
+        agenda.lengths[which] += 1
+
+
+@inlined
+def came(atom: int, fresh: bool, watched: int, agenda: Agenda) -> None:
+    """Something new has come for an atom, maybe the first time, whose predicate is watched."""
+    if fresh:
+        agenda.flags[atom] = 0
+        agenda.first[atom, RULES] = agenda.first[atom, ANSWERS] = POS_INF
+    if watched & (1 << RULES):
+        add(atom, RULES, agenda)
+    if watched & (1 << ANSWERS):
+        add(atom, ANSWERS, agenda)
+
+
+@inlined
+def next_time(matter: int, agenda: Agenda) -> Number:
+    """The first time in a heap, or POS_INF."""
+    return agenda.times[0, matter] if agenda.lengths[HEAPS + matter] else POS_INF
+
+
+@kernel
+def expect(t: int, atom: int, matter: int, agenda: Agenda) -> None:
+    """An atom is to be looked at when time comes to t, if not before."""
+    if t >= agenda.first[atom, matter]:
+        return
+    agenda.first[atom, matter] = t
+    times, atoms, lengths = agenda.times, agenda.atoms, agenda.lengths
+    if lengths[HEAPS + matter] == len(times):
+        _clear_out(matter, agenda)
+    at = lengths[HEAPS + matter]
+    lengths[HEAPS + matter] += 1
+    while at > 0 and times[(at - 1) >> 1, matter] > t:
+        times[at, matter], atoms[at, matter] = times[(at - 1) >> 1, matter], atoms[(at - 1) >> 1, matter]
+        at = (at - 1) >> 1
+    times[at, matter], atoms[at, matter] = t, atom
+
+
+@kernel
+def _clear_out(matter: int, agenda: Agenda) -> None:
+    """Drops the times that others have come before, so that there is at most one of each atom."""
+    times, atoms, flags = agenda.times, agenda.atoms, agenda.flags
+    kept = 0
+    for i in range(agenda.lengths[HEAPS + matter]):
+        t, atom = times[i, matter], atoms[i, matter]
+        if agenda.first[atom, matter] == t and not flags[atom] & _SEEN:
+            flags[atom] |= _SEEN
+            at = kept
+            while at > 0 and times[(at - 1) >> 1, matter] > t:
+                times[at, matter], atoms[at, matter] = times[(at - 1) >> 1, matter], atoms[(at - 1) >> 1, matter]
+                at = (at - 1) >> 1
+            times[at, matter], atoms[at, matter] = t, atom
+            kept += 1
+    agenda.lengths[HEAPS + matter] = kept
+    for i in range(kept):
+        flags[atoms[i, matter]] &= ~_SEEN
+
+
+@kernel
+def come_to(now: int, matter: int, agenda: Agenda) -> None:
+    """Time has come to `now`: the atoms whose time that is are on the list."""
+    times, atoms, lengths = agenda.times, agenda.atoms, agenda.lengths
+    while lengths[HEAPS + matter] and times[0, matter] <= now:
+        t, atom = times[0, matter], atoms[0, matter]
+        lengths[HEAPS + matter] -= 1
+        size = lengths[HEAPS + matter]
+        last, its = times[size, matter], atoms[size, matter]
+        at = 0
+        while 2 * at + 1 < size:
+            child = 2 * at + 1
+            if child + 1 < size and times[child + 1, matter] < times[child, matter]:
+                child += 1
+            if times[child, matter] >= last:
+                break
+            times[at, matter], atoms[at, matter] = times[child, matter], atoms[child, matter]
+            at = child
+        times[at, matter], atoms[at, matter] = last, its
+        if agenda.first[atom, matter] == t:
+            agenda.first[atom, matter] = POS_INF
+            add(atom, matter, agenda)
