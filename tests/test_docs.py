@@ -25,7 +25,8 @@ from tidelog.language.program import Program
 pytestmark = pytest.mark.usefixtures("kernels")
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+NAMES = [str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -40,9 +41,9 @@ def commands(session: str) -> Iterator[tuple[str, str]]:
 
 
 def sessions() -> Iterator[object]:
-    for page in PAGES:
+    for page, name in zip(PAGES, NAMES, strict=True):
         for number, session in enumerate(blocks(page, "console")):
-            yield pytest.param(session, id=f"{page.stem}-{number}")
+            yield pytest.param(session, id=f"{name}-{number}")
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_sessions_print_what_the_page_shows(session: str, shell: dict[str, str],
         assert spoken(done.stdout).decode() == expected, command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = "\n".join(blocks(page, "pycon"))
@@ -85,7 +86,7 @@ def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_programs_and_facts_parse(page: Path) -> None:
     for kind in ("dmtl", "tdl"):
         for text in blocks(page, kind):
@@ -98,7 +99,7 @@ def test_programs_and_facts_parse(page: Path) -> None:
 
 
 def test_every_diagnostic_is_documented() -> None:
-    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^\| (TL\d{3}) \| (.*) \|$", text, re.MULTILINE))
     assert shown == CODES
 
