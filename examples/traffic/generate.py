@@ -2,7 +2,8 @@
 
     python examples/traffic/generate.py > examples/traffic/reports.facts
 
-Most reports take up to two seconds. Vehicle v4 has bad reception: what it says between seconds 30 and 45 comes 8 seconds late.
+Most reports take up to two seconds. Vehicle v4 has bad reception: what it says between seconds 30 and 45 comes 8
+seconds late.
 """
 
 from random import Random
