@@ -10,6 +10,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import tidelog as tl
 from shell import spoken
 from tidelog.data.dataset import Dataset
 from tidelog.language.codes import CODES
@@ -102,6 +104,30 @@ def test_every_diagnostic_is_documented() -> None:
     text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^\| (TL\d{3}) \| (.*) \|$", text, re.MULTILINE))
     assert shown == CODES
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r": (\S+\.md)$", nav, re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT)) for page in [*PAGES, ROOT / "CHANGELOG.md"])
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^::: tidelog\.(?!spark\.)(\S+)$", text, re.MULTILINE)
+    assert sorted(name.rpartition(".")[2] for name in shown) == sorted(tl.__all__)
+
+
+def test_the_grammars_are_those_of_the_parser() -> None:
+    shown = blocks(ROOT / "docs" / "reference" / "grammar.md", "lark")
+    language = ROOT / "src" / "tidelog" / "language"
+    assert shown == [(language / name).read_text(encoding="utf-8") for name in ("grammar.lark", "tdl.lark")]
+
+
+def test_drawings_show_what_the_rules_give() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw.py"))["drawings"]()
+    for name, text in drawn.items():
+        assert (ROOT / "docs" / "img" / name).read_text(encoding="utf-8") == text, f"{name}: run `make drawings`"
 
 
 def test_links_between_pages_lead_somewhere() -> None:
