@@ -11,9 +11,9 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-spark bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-spark bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka docs drawings
 
-test: lint types unit
+test: lint types unit docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -40,6 +40,15 @@ test-cluster: $(VENV)/.dev
 test-kafka: $(VENV)/.kafka
 	$(BIN)/python tests/warm.py
 	$(BIN)/pytest -m kafka tests/kafka
+
+# The documentation as a site in build/site; a link that leads nowhere is an error.
+docs: $(VENV)/.docs
+	rm -rf build/pages build/site && mkdir -p build/pages
+	cp -R docs examples README.md CHANGELOG.md build/pages
+	$(BIN)/zensical build --strict
+
+drawings: $(VENV)/.run
+	$(BIN)/python docs/draw.py
 
 demo: $(VENV)/.spark
 	$(BIN)/tidelog demo
@@ -93,6 +102,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.kafka: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,kafka]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python

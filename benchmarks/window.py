@@ -18,7 +18,7 @@ from time import process_time
 import tidelog as tl
 from tidelog.windows.validity import Progress
 
-INTRUSION = (Path(__file__).parent.parent / "examples" / "blacklist.tdl").read_text()
+INTRUSION = (Path(__file__).parent.parent / "examples" / "intrusion" / "blacklist.tdl").read_text()
 
 
 @dataclass(frozen=True)

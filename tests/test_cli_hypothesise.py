@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shell import ROOT, Shell, start
 
-RULES = (ROOT / "examples" / "turbines.tdl").read_text(encoding="utf-8")
+RULES = (ROOT / "examples" / "turbines" / "turbines.tdl").read_text(encoding="utf-8")
 
 
 def arrivals(*pairs: tuple[int, str]) -> str:

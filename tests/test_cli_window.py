@@ -11,7 +11,7 @@ import pytest
 import tidelog as tl
 from tidelog.cli.main import run
 
-BLACKLIST = str(Path(__file__).parent.parent / "examples" / "blacklist.tdl")
+BLACKLIST = str(Path(__file__).parent.parent / "examples" / "intrusion" / "blacklist.tdl")
 
 
 def window(*args: str) -> int:

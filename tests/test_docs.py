@@ -10,6 +10,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import tidelog as tl
 from shell import spoken
 from tidelog.data.dataset import Dataset
 from tidelog.language.codes import CODES
@@ -25,7 +27,8 @@ from tidelog.language.program import Program
 pytestmark = pytest.mark.usefixtures("kernels")
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+NAMES = [str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -40,9 +43,9 @@ def commands(session: str) -> Iterator[tuple[str, str]]:
 
 
 def sessions() -> Iterator[object]:
-    for page in PAGES:
+    for page, name in zip(PAGES, NAMES, strict=True):
         for number, session in enumerate(blocks(page, "console")):
-            yield pytest.param(session, id=f"{page.stem}-{number}")
+            yield pytest.param(session, id=f"{name}-{number}")
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def test_sessions_print_what_the_page_shows(session: str, shell: dict[str, str],
         assert spoken(done.stdout).decode() == expected, command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = "\n".join(blocks(page, "pycon"))
@@ -85,7 +88,7 @@ def test_python_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_programs_and_facts_parse(page: Path) -> None:
     for kind in ("dmtl", "tdl"):
         for text in blocks(page, kind):
@@ -98,9 +101,33 @@ def test_programs_and_facts_parse(page: Path) -> None:
 
 
 def test_every_diagnostic_is_documented() -> None:
-    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^\| (TL\d{3}) \| (.*) \|$", text, re.MULTILINE))
     assert shown == CODES
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r": (\S+\.md)$", nav, re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT)) for page in [*PAGES, ROOT / "CHANGELOG.md"])
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^::: tidelog\.(?!spark\.)(\S+)$", text, re.MULTILINE)
+    assert sorted(name.rpartition(".")[2] for name in shown) == sorted(tl.__all__)
+
+
+def test_the_grammars_are_those_of_the_parser() -> None:
+    shown = blocks(ROOT / "docs" / "reference" / "grammar.md", "lark")
+    language = ROOT / "src" / "tidelog" / "language"
+    assert shown == [(language / name).read_text(encoding="utf-8") for name in ("grammar.lark", "tdl.lark")]
+
+
+def test_drawings_show_what_the_rules_give() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw.py"))["drawings"]()
+    for name, text in drawn.items():
+        assert (ROOT / "docs" / "img" / name).read_text(encoding="utf-8") == text, f"{name}: run `make drawings`"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -40,6 +40,6 @@ def test_traffic_has_jams_and_short_stops_at_any_seed() -> None:
 
 
 def test_signals_travel() -> None:
-    rules = Path(__file__).parent.parent / "examples" / "signals.dmtl"
+    rules = Path(__file__).parent.parent / "examples" / "signals" / "signals.dmtl"
     model = materialise(Program.load(rules), Dataset.from_facts(signals.facts()), query="Flag")
     assert len({fact.args[0] for fact in model}) > 1

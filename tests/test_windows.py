@@ -28,7 +28,7 @@ def parse(text: str) -> tl.Program:
     return tl.Program.parse(text, syntax="tdl")
 
 
-BLACKLIST = tl.Program.load(EXAMPLES / "blacklist.tdl")
+BLACKLIST = tl.Program.load(EXAMPLES / "intrusion" / "blacklist.tdl")
 SUBSUMED = parse("P(T) :- A(T). P(T) :- A(T-1), A(T).")
 PERSISTS = parse("B(T) :- A(T). B(T+1) :- B(T). P(T) :- B(T).")
 

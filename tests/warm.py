@@ -24,7 +24,7 @@ def main() -> None:
         for iso in (False, True):
             model.render("text", iso=iso)
             model.render("jsonl", iso=iso)
-    tl.Dataset.load("examples/Installed.csv", "examples/door.facts")
+    tl.Dataset.load("examples/language/Installed.csv", "examples/language/door.facts")
     for at in (None, "input"):
         reasoner = tl.Reasoner(program, "S", background=tl.Dataset.parse("E(a,b)"), at=at)
         for step in reasoner.feed(facts(1_000)):
