@@ -34,7 +34,7 @@ from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
 from tidelog.streaming.answers import Step as Taken
 from tidelog.streaming.reasoner import Reasoner
 from tidelog.streaming.state import pack, unpack
-from tidelog.timeline.interval import INF, Time, format_time
+from tidelog.timeline.interval import INF, Time, format_time, read_time
 
 _LENGTH = struct.Struct("<q")
 
@@ -282,8 +282,3 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
             late_part = pieces.part_of(relation, late)
             rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
     return kept, rows
-
-
-def read_time(text: str) -> Time:
-    """A time as `format_time` writes it."""
-    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

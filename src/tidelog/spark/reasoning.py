@@ -27,12 +27,12 @@ from tidelog.language.program import Program
 from tidelog.reasoning import AnyTime, arities_of, ends_of, refuse_arities, rule_ranges, timeline_of
 from tidelog.spark import answers, rows
 from tidelog.spark.batch import Worker, backfiller, evaluator
-from tidelog.spark.buckets import Bucket, read_time
+from tidelog.spark.buckets import Bucket
 from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
 from tidelog.spark.plan import Job, job, spread
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.times import Times
-from tidelog.timeline.interval import INF
+from tidelog.timeline.interval import INF, read_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData, SparkSession
