@@ -56,7 +56,7 @@ def told(answers: Iterable[Fact], config: Alerting, known: Known, integer: bool)
     """The alerts, in the order of their times, and how many answers are not told."""
     begun = [fact for fact in answers if has_begun(fact, known)]
     silenced = 0
-    candidates = []
+    candidates: list[tuple[tuple[Time, bool], list[tuple[bool, Value]], Alert, Change | None]] = []
     for _, same in groupby(sorted(begun, key=lambda fact: key_of(fact.args)), key=lambda fact: fact.args):
         for incident in incidents(same, config.dedupe):
             first, last = incident[0], incident[-1]

@@ -18,9 +18,12 @@ from examine import give
 from oracle import head_predicates
 from shell import Ran, Shell
 from slow_alerts import told
+from spark_by_hand import ByHand
 from strategies import Case, Features, cases
+from tidelog.analysis.distribution import distribution
 from tidelog.language.syntax import Fact
-from tidelog.streaming.alerts import Alert, AlertState, Change, alerting, render, take
+from tidelog.spark.alerts import change_of, refuse_spread
+from tidelog.streaming.alerts import Alert, Alerting, AlertState, Change, alerting, render, take
 from tidelog.timeline.interval import INF, Interval
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -110,7 +113,7 @@ def test_every_alert_comes_as_soon_as_it_is_certain_and_no_other_comes(rule: str
                 assert same(given, expected), (seed, clock, options)
                 assert watch.silenced >= silenced if options.get("dedupe") else watch.silenced == silenced
         given += watch.push(500)
-        known = Fraction(500) - delay - ahead, False
+        known = Fraction(500 - delay - ahead), False
         expected, silenced = told(model, watch.state.config, known, integer)
         assert same(given, expected), (seed, options)
         assert watch.silenced == silenced
@@ -211,6 +214,55 @@ def test_other_rules_keep_incidents_that_still_hold() -> None:
     assert [str(alert) for alert in watch.push(12)] == ["start A(c)@[3", "end A(a)@9]", "end A(b)@9]"]
 
 
+# On many engines
+
+
+def test_buckets_tell_what_one_reasoner_tells() -> None:
+    nodes = [Fact("N", (name,), Interval.always()) for name in "ab"]
+    compared = 0
+    for seed in range(3 * len(OPTIONS)):
+        choose = random.Random(seed)
+        program = tl.Program.parse(choose.choice(RULES))
+        delay = Fraction(choose.choice((0, 2)))
+        config = alerting(**OPTIONS[seed % len(OPTIONS)])
+        assert config is not None
+        work = ByHand.start(
+            program, "A", nodes, buckets=choose.choice((1, 3)), delay=delay, seed=seed, faults=True, alerts=config
+        )
+        stream = drawn(choose, False)
+        arrivals = [
+            fact for _, fact in sorted(((f.interval.lo + late(choose, delay), f) for f in stream), key=lambda a: a[0])
+        ]
+        if choose.random() < 0.3:
+            size = choose.randint(1, len(arrivals))
+            work.backfill(arrivals[:size])
+            arrivals = arrivals[size:]
+        while arrivals:
+            size = choose.randint(1, 5)
+            work.batch(arrivals[:size])
+            arrivals = arrivals[size:]
+        work.batch(until=500 + delay)
+        work.batch()
+        assert not work.late
+        given: list[Alert] = [change_of(f) for f in work.answers] if config.changes else list(work.answers)
+        ahead = tl.check(program, "A").look_ahead.distance
+        model = all_answers(program, [*nodes, *stream], "A", "rational")
+        expected, _ = told(model, config, (Fraction(500 - ahead) + Fraction(1, 1000), False), False)
+        assert same(given, expected), (seed, config, program)
+        compared += len(expected)
+    assert compared > 50
+
+
+def test_a_silence_that_buckets_would_share_is_refused() -> None:
+    split = distribution(tl.Program.parse("A(X,Y) :- E(X,Y), B(X)."), "A")
+    for per in (None, (1,), (1, 2)):
+        refuse_spread(split, "A", 3, Alerting(cooldown=Fraction(1), per=per))
+    spread = Alerting(cooldown=Fraction(1), per=(2,))
+    refuse_spread(split, "A", 1, spread)
+    with pytest.raises(tl.TidelogError, match="spread over buckets by argument 1"):
+        refuse_spread(split, "A", 3, spread)
+
+
 # `tidelog stream`
 
 DOWN = "Down(X) :- Node(X), not Diamondminus[0,5] Beat(X).\n"
@@ -301,7 +353,7 @@ def test_options_that_cannot_be_had(down: Shell) -> None:
 
 
 def test_answers_and_changes_as_text() -> None:
-    alerts = [
+    alerts: list[Alert] = [
         Fact("A", ("a b", Fraction(1, 2)), Interval(Fraction(0), INF, True, False)),
         Change("end", "B", (), INF, False),
     ]
