@@ -10,7 +10,6 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from random import Random
 from time import perf_counter, process_time
 
 from rich.console import Console
@@ -18,17 +17,11 @@ from rich.table import Table
 
 import tidelog as tl
 from rows import Row
+from tidelog.generate import turbines
+from tidelog.generate.turbines import Reading
 from tidelog.hypothetical.regular import Regular
 
-RULES = """
-Flag(X, T) :- Temp(X, high, T).
-Cool(X, T+1) :- Flag(X, T), Flag(X, T+1).
-Shdn(X, T+1) :- Cool(X, T), Flag(X, T+1).
-Malf(X, T-2) :- Shdn(X, T).
-Defective(X, 0) :- Temp(X, high, T1), Temp(X, "n/a", T2).
-"""
 GOAL = "100,000 arrivals a second"
-Reading = tuple[str, tuple[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -42,19 +35,7 @@ class Stream:
 
     def batches(self) -> Iterator[list[Reading]]:
         """What arrives at 0, 1, 2, ..., shuffled."""
-        rng = Random(0)
-        names = [f"wt{i}" for i in range(self.turbines)]
-        coming: list[list[Reading]] = [[] for _ in range(self.delay + 1)]
-        steps = self.readings // self.turbines
-        for t in range(steps + self.delay):
-            if t < steps:
-                for name in names:
-                    level = "high" if rng.random() < self.high else "low"
-                    coming[rng.randint(0, self.delay)].append(("Temp", (name, level), t))
-            batch = coming.pop(0)
-            coming.append([])
-            rng.shuffle(batch)
-            yield batch
+        return turbines.batches(self.turbines, self.readings // self.turbines, delay=self.delay, high=self.high)
 
 
 @dataclass
@@ -74,7 +55,7 @@ class Run:
 
 
 def run(stream: Stream, query: str = "Malf(X,T)", delay: list[str] | None = None, text: bool = False) -> Run:
-    program = tl.Program.parse(RULES, syntax="tdl")
+    program = tl.Program.parse(turbines.program(), syntax="tdl")
     session = tl.Hypotheses(program, query, delay=delay or stream.delay)
     found = Run()
     for tau, batch in enumerate(stream.batches()):
@@ -111,11 +92,11 @@ def openness(readings: int) -> Iterator[Row]:
     """The cost of an arrival as more and more hypotheses are open; also for hypotheses of any shape."""
     base: dict[str, float] = {}
     for what, delay in (("delay 5", None), ("delays by constant", ["5", "Temp(wt1,_)=6"])):
-        for turbines in (100, 1_000, 10_000):
-            found = run(Stream(turbines, readings // 2, 5, 1.0), "Malf(X,T)", delay)
+        for number in (100, 1_000, 10_000):
+            found = run(Stream(number, readings // 2, 5, 1.0), "Malf(X,T)", delay)
             growth = found.each / base.setdefault(what, found.each)
             note = f"{growth:.2f} of the smallest's cost an arrival"
-            yield row(f"{what}: {turbines:,} turbines", found, GOAL, note)
+            yield row(f"{what}: {number:,} turbines", found, GOAL, note)
     first = 0.0
     for size in (1, 2, 4):
         found = run(Stream(1_000, size * readings // 20, 2, 0.1), "Defective(X,T)")
@@ -129,7 +110,7 @@ def memory(readings: int) -> Iterator[Row]:
     for delay in (1, 5, 20):
         stream = Stream(2_000, readings // 5, delay, 1.0)
         steps = stream.readings // stream.turbines
-        session = tl.Hypotheses(tl.Program.parse(RULES, syntax="tdl"), "Malf(X,T)", delay=delay)
+        session = tl.Hypotheses(tl.Program.parse(turbines.program(), syntax="tdl"), "Malf(X,T)", delay=delay)
         held: list[int] = []
         for tau, batch in enumerate(stream.batches()):
             session.push(tau, batch)

@@ -212,7 +212,7 @@ def network(nodes: int = 1_000, edges: int = 5_000, sent: int = 200, horizon: in
         one, other = rng.sample(range(nodes), 2)
         connected.add(f"Connect(n{one},n{other})")
     text = "\n".join([*sorted(connected), *(line for line in lines if not line.startswith("Connect"))])
-    rules = (ROOT / "examples" / "signals" / "signals.dmtl").read_text(encoding="utf-8")
+    rules = signals.program()
     found = best(Query(rules, "Flag"), text, 1, ordered=False)
     what = f"stream, signals: {nodes:,} nodes, {edges:,} edges, {sent} signals, to time {horizon}"
     note = f"{found.answers:,} answers; median step {found.percentile(50) / 1e3:.1f} ms"

@@ -25,6 +25,7 @@ from tidelog.spark.facts import sent
 from tidelog.spark.operator import BucketProcessor
 from tidelog.spark.plan import Job, job
 from tidelog.spark.rows import ANSWER, LATE, OUT, STATE, WAKE, Row, as_arrow, on_clock
+from tidelog.streaming.alerts import Alerting
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.state import unpack
 
@@ -118,11 +119,20 @@ class ByHand:
         at: str | tuple[Fraction, ...] | None = None,
         seed: int = 0,
         faults: bool = False,
+        alerts: Alerting | None = None,
     ) -> ByHand:
         known = tl.Dataset.from_facts(background)
         split = distribution(program, query, background={name for name, _ in known.relations})
         work = job(
-            program, query, split, buckets=buckets, delays=delays(delay), timeline=timeline, memory=memory, at=at
+            program,
+            query,
+            split,
+            buckets=buckets,
+            delays=delays(delay),
+            timeline=timeline,
+            memory=memory,
+            at=at,
+            alerts=alerts,
         )
         return ByHand(split, work, tuple(pieces.pieces_of(known)), random.Random(seed), faults)
 

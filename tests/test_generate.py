@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
+import pytest
+
+from shell import Shell
 from tidelog.data.dataset import Dataset
-from tidelog.generate import lubm, signals, traffic
+from tidelog.generate import lubm, signals, traffic, turbines
+from tidelog.generate.catalogue import CATALOGUE
+from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.reasoning import materialise
 
@@ -40,6 +47,74 @@ def test_traffic_has_jams_and_short_stops_at_any_seed() -> None:
 
 
 def test_signals_travel() -> None:
-    rules = Path(__file__).parent.parent / "examples" / "signals" / "signals.dmtl"
-    model = materialise(Program.load(rules), Dataset.from_facts(signals.facts()), query="Flag")
+    model = materialise(Program.parse(signals.program()), Dataset.from_facts(signals.facts()), query="Flag")
     assert len({fact.args[0] for fact in model}) > 1
+
+
+@pytest.mark.parametrize("name", ["signals.dmtl", "turbines.tdl"])
+def test_rules_are_those_of_the_examples(name: str) -> None:
+    example = Path(__file__).parent.parent / "examples" / name.partition(".")[0] / name
+    assert CATALOGUE[name.partition(".")[0]].program() == example.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_set_is_exact_in_number_and_deterministic(name: str) -> None:
+    chosen = CATALOGUE[name]
+    for count in (1, 7, 3_000):
+        first = list(chosen.facts(count, chosen.size, 3))
+        assert len(first) == count
+        assert first == list(chosen.facts(count, chosen.size, 3))
+    assert first != list(chosen.facts(3_000, chosen.size, 4))
+    program = Program.parse(chosen.program(), syntax=chosen.file.rpartition(".")[2])
+    assert chosen.query in program.predicates
+
+
+@pytest.mark.parametrize("name", ["traffic", "signals"])
+def test_streams_come_in_the_order_of_time(name: str) -> None:
+    chosen = CATALOGUE[name]
+    begins = [parse_fact(line)[0].interval.lo for line in chosen.facts(5_000, chosen.size, 0)]
+    assert begins == sorted(begins)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_memory_does_not_grow_with_the_facts(name: str) -> None:
+    chosen = CATALOGUE[name]
+    peaks = []
+    for count in (20_000, 80_000):
+        tracemalloc.start()
+        for _ in chosen.facts(count, chosen.size, 0):
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + 100_000
+
+
+def test_no_reading_is_later_than_its_delay() -> None:
+    late = [arrival - int(fact.rpartition(",")[2][:-1]) for arrival, fact in islice(turbines.arrivals(), 500)]
+    assert set(late) == set(range(turbines.DELAY + 1))
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("form", ["text", "csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("name", ["traffic", "turbines"])
+def test_every_form_holds_the_same_facts(name: str, form: str, sh: Shell) -> None:
+    ran = sh("generate", name, "--facts", "1500", "--format", form, "-o", "out/")
+    assert ran.code == 0
+    said = ran.err.splitlines()[1].split()
+    assert said[:2] == ["tidelog", "materialise"]
+    found = sh(*said[1:])
+    plain = sh.write("plain.facts", sh("generate", name, "--facts", "1500").out)
+    assert found.code == 0
+    assert found == sh("materialise", said[2], plain, *said[-2:])
+    assert found.out
+
+
+def test_what_cannot_be_generated_is_refused(sh: Shell) -> None:
+    for args, said in (
+        (("lubm", "--size", "3"), "no --size"),
+        (("traffic", "--format", "csv"), "into which folder"),
+        (("traffic", "--arrivals"), "of turbines"),
+    ):
+        ran = sh("generate", *args)
+        assert ran.code == 2
+        assert said in ran.err

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tidelog.stable.models import StableModel
     from tidelog.stable.stream import StableReasoner, StableStep
     from tidelog.streaming.reasoner import Reasoner
+    from tidelog.streaming.watch import Watch
     from tidelog.timeline.interval import Interval
     from tidelog.windows.validity import Containment, WindowReport, contained, window
 
@@ -46,6 +47,7 @@ _HOME = {
     "StableStep": "tidelog.stable.stream",
     "TidelogError": "tidelog.errors",
     "Undecided": "tidelog.reasoning",
+    "Watch": "tidelog.streaming.watch",
     "WindowReport": "tidelog.windows.validity",
     "check": "tidelog.analysis.report",
     "contained": "tidelog.windows.validity",
@@ -78,6 +80,7 @@ __all__ = [
     "SupportedAnswer",
     "TidelogError",
     "Undecided",
+    "Watch",
     "WindowReport",
     "check",
     "contained",

@@ -17,6 +17,7 @@ from tidelog.cli.check import check
 from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
 from tidelog.cli.fmt import fmt
+from tidelog.cli.generate import generate
 from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
 from tidelog.cli.run import run as run_pipeline
@@ -67,7 +68,20 @@ def cli() -> None:
     """
 
 
-for _command in (check, materialise, entails, stream, window, stable, hypothesise, run_pipeline, state, fmt, demo):
+for _command in (
+    check,
+    materialise,
+    entails,
+    stream,
+    window,
+    stable,
+    hypothesise,
+    run_pipeline,
+    state,
+    fmt,
+    generate,
+    demo,
+):
     cli.add_command(_command)
 
 

@@ -191,6 +191,7 @@ def _line(progress: Progress) -> str:
         f"batch {progress.batch}",
         f"{_counted(progress.facts, 'fact')} in",
         _counted(progress.answers, "answer"),
+        f"{progress.silenced:,} silenced" if progress.silenced else "",
         f"{progress.late:,} late" if progress.late else "",
         f"{progress.aside:,} set aside" if progress.aside else "",
         f"{progress.held:,} held",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
     from tidelog.errors import TidelogError
     from tidelog.language.program import Program
+    from tidelog.streaming.alerts import Alert, Alerting, AlertState
     from tidelog.streaming.answers import Answers, Step
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.windows.assumed import Assumed
@@ -46,6 +47,16 @@ def _output_times(context: click.Context, option: click.Parameter, value: str | 
     if length(step) == 0:
         raise click.BadParameter(f"{value!r}: 0 is no distance")
     return value
+
+
+def _positions(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """`1,3`: arguments, counted from 1."""
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        raise click.BadParameter(f"{value!r} is not a list of arguments, counted from 1, like 1 or 1,2")
+    return tuple(map(int, parts))
 
 
 def _until(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
@@ -99,6 +110,14 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @click.option(
     "--changed-rules", "changed", is_flag=True, help="With --state: the rules are others now; keep what can be kept."
 )
+@click.option("--changes", is_flag=True, help="Print when answers start and end, each as soon as it is certain.")
+@click.option(
+    "--dedupe", metavar="D", callback=length_option, help="An answer that comes again within D is not printed again."
+)
+@click.option("--cooldown", metavar="D", callback=length_option, help="After an answer, be silent for D.")
+@click.option(
+    "--per", metavar="N,...", callback=_positions, help="With --cooldown: silent for all with the same Nth argument."
+)
 @click.option("--stats", metavar="FILE", help="Write one JSON object a step to FILE.")
 @timeline_option
 @click.option("--format", "form", type=click.Choice(["text", "jsonl"]), default="text", help="Default: text.")
@@ -119,6 +138,10 @@ def stream(
     state: str | None,
     continues: bool,
     changed: bool,
+    changes: bool,
+    dedupe: Fraction | None,
+    cooldown: Fraction | None,
+    per: tuple[int, ...] | None,
     stats: str | None,
     timeline: str | None,
     form: str,
@@ -140,6 +163,7 @@ def stream(
     from tidelog.cli.stopping import stopping
     from tidelog.errors import TidelogError
     from tidelog.language.program import Program
+    from tidelog.streaming.alerts import alerting
     from tidelog.streaming.reading import is_live
 
     if [rules, source, *background].count("-") > 1:
@@ -152,7 +176,15 @@ def stream(
         _refuse_unwritable(state)
     program = Program.load(rules)
     _refuse_unknown(delay, program)
-    options = Options(query, timeline, memory, at, delay)
+    alerts = alerting(
+        changes=changes,
+        dedupe=dedupe,
+        cooldown=cooldown,
+        per=per,
+        arity=program.predicates.get(query),
+        points=at is not None,
+    )
+    options = Options(query, timeline, memory, at, delay, alerts)
     assumed = None
     if objects is not None:
         from tidelog.cli.window import progress_bar
@@ -237,7 +269,7 @@ def _run(session: Session, source: str, state: str | None, continues: bool, stop
         if not more or (stop and stop.asked):
             break
     stopped = stop.signal if stop else 0
-    saved = session.ready().save() if state else b""
+    saved = session.save() if state else b""
     if isinstance(error, Inconsistent) and state:
         click.echo(
             f"the state in {state} is that of the step at {session.ready().stats.t}; no more was taken", err=True
@@ -256,6 +288,9 @@ def _run(session: Session, source: str, state: str | None, continues: bool, stop
         are = "it is" if session.late_facts == 1 else "they are"
         where = f"{are} in {session.late.name}" if session.late else "--late FILE keeps such facts"
         click.echo(f"{_counted(session.late_facts, 'fact')} came too late; {where}", err=True)
+    if session.silenced:
+        were = "was" if session.silenced == 1 else "were"
+        click.echo(f"{_counted(session.silenced, 'answer')} {were} silenced", err=True)
     if stopped:
         name = "<stdin>" if source == "-" else source
         click.echo(f"stopped after line {line} of {name}; the state is in {state}", err=True)
@@ -273,23 +308,35 @@ class Options:
     memory: str | None
     at: str | None
     delay: dict[str | None, Fraction]
+    alerts: Alerting | None
 
     def to_json(self) -> dict[str, Any]:
         delay = {name or "": str(length) for name, length in self.delay.items()}
-        return {"query": self.query, "timeline": self.timeline, "memory": self.memory, "at": self.at, "delay": delay}
+        told = self.alerts.to_json() if self.alerts else {}
+        return {
+            "query": self.query,
+            "timeline": self.timeline,
+            "memory": self.memory,
+            "at": self.at,
+            "delay": delay,
+            **dict.fromkeys(("changes", "dedupe", "cooldown", "per")),
+            **told,
+        }
 
     def on(self, kept: dict[str, Any], state: str, changed: bool) -> Options:
         """The options of a state, which may be left out when it is resumed, but not changed; with other rules, the
         query may be another, too."""
         for name, value in self.to_json().items():
-            if value and value != kept[name] and not (changed and name == "query"):
-                shown = _shown(kept[name]) or "not given"
+            if value and value != kept.get(name) and not (changed and name == "query"):
+                shown = _shown(kept.get(name)) or "not given"
                 raise _other(
                     f"{state} is of a stream with another --{name}: {shown}, not {_shown(value)}",
                     f"leave --{name} out or as it was, or start again with another --state",
                 )
+        from tidelog.streaming.alerts import config_of
+
         delay = {name or None: Fraction(length) for name, length in kept["delay"].items()}
-        return Options(self.query, kept["timeline"], kept["memory"], kept["at"], delay)
+        return Options(self.query, kept["timeline"], kept["memory"], kept["at"], delay, config_of(kept))
 
 
 @dataclass
@@ -317,7 +364,11 @@ class Session:
     #: What the run before printed as it ended, and where its time stopped: it is not printed again.
     printed: frozenset[bytes] = frozenset()
     stopped_at: Fraction = Fraction(0)
-    last_words: Step | None = None
+    last_words: tuple[Step, bytes] | None = None
+    #: What is remembered for the sake of alerts, where they are asked for; and how many answers this run has silenced.
+    alerts: AlertState | None = None
+    silenced: int = 0
+    told: int = 0
     #: Whether figures of a step have been written; the first ones also say what leaving rules out saves.
     counted: bool = False
 
@@ -368,6 +419,10 @@ class Session:
                 at=o.at,
             )
             self.digest = digest
+            if o.alerts:
+                from tidelog.streaming.alerts import AlertState
+
+                self.alerts = AlertState(o.alerts, o.query)
         elif digest not in ("", self.digest):
             raise _other(
                 "the background facts are not those of the state",
@@ -381,12 +436,18 @@ class Session:
         from tidelog.reasoning import Inconsistent
 
         try:
-            self.last_words = self.ready().end(self.until)
+            step = self.ready().end(self.until)
         except Inconsistent as violated:
             if violated.step:
-                self._note(violated.step)
+                self._note(violated.step, last=True)
             raise
-        self._note(self.last_words)
+        self.last_words = step, self._note(step, last=True)
+
+    def save(self) -> bytes:
+        """The state of the reasoner, and of its alerts."""
+        from tidelog.streaming.watch import saved
+
+        return saved(self.ready(), self.alerts)
 
     def flush(self) -> None:
         sys.stdout.flush()
@@ -401,8 +462,9 @@ class Session:
         meta, arrays = unpack(saved)
         notes: dict[str, Any] = {"options": self.options.to_json(), "background": self.digest}
         if self.last_words:
-            notes["printed"] = self.last_words.answers.render().decode().splitlines()
-            notes["stopped_at"] = str(self.last_words.t)
+            step, lines = self.last_words
+            notes["printed"] = lines.decode().splitlines()
+            notes["stopped_at"] = str(step.t)
         return pack({**meta, "stream": notes}, arrays)
 
     def _resume(self, data: bytes, state: str, changed: bool) -> None:
@@ -417,6 +479,10 @@ class Session:
             self.printed = frozenset(line.encode() for line in notes.get("printed", []))
             self.stopped_at = Fraction(notes.get("stopped_at", 0))
         self.reasoner = Reasoner.load(data, self.program, query=self.options.query, changed=changed)
+        if self.options.alerts:
+            from tidelog.streaming.watch import restored
+
+            self.alerts = restored(self.reasoner, meta, changed)
         came = self.reasoner.stats.t
         if self.until is not None and self.until < came:
             raise _other(
@@ -436,26 +502,50 @@ class Session:
             refuse_others(self.assumed, data)
         return data
 
-    def _note(self, step: Step) -> None:
-        """Write what a step gave."""
-        if len(step.answers):
-            write_out(self._lines(step.answers))
+    def _note(self, step: Step, last: bool = False) -> bytes:
+        """Write what a step gave; what it said, in plain form."""
+        said = self._answer(step, last)
         if len(step.late):
             self.late_facts += len(step.late)
             if self.late:
                 self.late.write(step.late.render("text", self._dates()))
         if self.stats:
             self.stats.write(self._figures(step))
+        return said
 
-    def _lines(self, answers: Answers) -> bytes:
-        lines = answers.render(self.form, self._dates())
+    def _answer(self, step: Step, last: bool) -> bytes:
+        """Print the answers of a step, or its alerts; they are returned in plain form if they are the last."""
+        if self.alerts is None:
+            if len(step.answers):
+                write_out(self._new(step.answers, step.answers.render(self.form, self._dates())))
+            return step.answers.render() if last else b""
+        from tidelog.streaming.alerts import render
+        from tidelog.streaming.watch import alerts_of, last_alerts
+
+        reasoner = self.ready()
+        before = self.alerts.silenced
+        found = (
+            last_alerts(self.alerts, step.answers, reasoner.stopped)
+            if last
+            else alerts_of(reasoner, self.alerts, step.answers)
+        )
+        self.told = len(found)
+        self.silenced += self.alerts.silenced - before
+        if found:
+            write_out(self._new(found, render(found, self.form, self._dates())))
+        return render(found) if last else b""
+
+    def _new(self, told: Answers | list[Alert], lines: bytes) -> bytes:
+        """Lines without those that the run before has printed as it ended."""
         if not self.printed:
             return lines
-        plain = answers.render().splitlines()
-        ends = [fact.interval.hi for fact in answers]
-        shown = zip(plain, lines.splitlines(keepends=True), strict=True)
+        from tidelog.streaming.alerts import render, time_of
+
+        alerts = list(told)
+        shown = zip(render(alerts).splitlines(), lines.splitlines(keepends=True), strict=True)
         lines = b"".join(line for text, line in shown if text not in self.printed)
-        if max(ends) > self.stopped_at:  # answers come in the order of time, so that none of the others comes again
+        # Answers come in the order of time, so that none of the others comes again.
+        if max(time_of(alert) for alert in alerts) > self.stopped_at:
             self.printed = frozenset()
         return lines
 
@@ -476,6 +566,8 @@ class Session:
             "answers": len(step.answers),
             "seconds": round(step.seconds, 9),
         }
+        if self.alerts is not None:
+            figures |= {"alerts": self.told, "silenced": self.alerts.silenced}
         if not self.counted:
             from tidelog.windows.memory import saved
 
@@ -508,6 +600,8 @@ def _digest(data: Dataset | None) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={length}" if name else length for name, length in value.items())
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return str(value or "")
 
 

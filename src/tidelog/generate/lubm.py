@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,11 @@ _FACULTY = (
     ("AssistantProfessor", 8, 11, 5, 10),
     ("Lecturer", 5, 7, 0, 5),
 )
+
+
+def program() -> str:
+    """The rules that come with the universities."""
+    return files("tidelog.generate").joinpath("lubm.dmtl").read_text(encoding="utf-8")
 
 
 def facts(count: int, *, seed: int = 0, horizon: int = 300) -> Iterator[str]:

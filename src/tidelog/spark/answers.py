@@ -32,10 +32,14 @@ class Columns:
 
     args: tuple[str, ...]
     time: str
+    #: Whether starts and ends are told instead of intervals.
+    changes: bool = False
 
     @property
     def schema(self) -> str:
         args = [f"arg{i + 1} {kind}" for i, kind in enumerate(self.args)]
+        if self.changes:
+            return ", ".join([*args, "event string", f"time {self.time}", "closed boolean"])
         return ", ".join([*args, f"start {self.time}", f"end {self.time}", "closed string"])
 
 
@@ -108,16 +112,24 @@ def as_arrow(piece: Piece, columns: Columns) -> Any:
     import pyarrow as pa
 
     arrays = []
-    for ids, kind in zip(piece.args, columns.args, strict=True):
+    for ids, kind in zip(piece.args[: len(columns.args)], columns.args, strict=True):
         arrays.append(_constants(piece, kind).take(pa.array(ids)))
     lo, hi = piece.lo, piece.hi
     endless_lo, endless_hi = lo == NEG_INF, hi == POS_INF
+    names = [f"arg{i + 1}" for i in range(len(columns.args))]
     open_lo, open_hi = endless_lo | (lo & 1 == 1), endless_hi | (hi & 1 == 1)
+    if columns.changes:
+        # A start is told as all time after it, an end as all time before it.
+        events = _constants(piece, "string").take(pa.array(piece.args[-1]))
+        start = np.array(events.to_pylist()) == "start"
+        ticks, endless = np.where(start, lo >> 1, (hi + 1) >> 1), np.where(start, endless_lo, endless_hi)
+        arrays += [events, _times(ticks, endless, piece.denominator, columns.time)]
+        arrays.append(pa.array(~np.where(start, open_lo, open_hi), pa.bool_()))
+        return pa.RecordBatch.from_arrays(arrays, [*names, "event", "time", "closed"])
     arrays.append(_times(lo >> 1, endless_lo, piece.denominator, columns.time))
     arrays.append(_times((hi + 1) >> 1, endless_hi, piece.denominator, columns.time))
     arrays.append(pa.array(_CLOSED[open_hi + 2 * open_lo], pa.string()))
-    names = [*(f"arg{i + 1}" for i in range(len(columns.args))), "start", "end", "closed"]
-    return pa.RecordBatch.from_arrays(arrays, names)
+    return pa.RecordBatch.from_arrays(arrays, [*names, "start", "end", "closed"])
 
 
 def _constants(piece: Piece, kind: str) -> Any:

@@ -29,12 +29,15 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
 from tidelog.reasoning import on_timeline, timeline_of
+from tidelog.spark.alerts import packed as packed_alerts
 from tidelog.spark.plan import TIMES, Job, Part
 from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
+from tidelog.streaming.alerts import AlertState
 from tidelog.streaming.answers import Step as Taken
 from tidelog.streaming.reasoner import Reasoner
 from tidelog.streaming.state import pack, unpack
-from tidelog.timeline.interval import INF, Time, format_time
+from tidelog.streaming.watch import alerts_of, restored
+from tidelog.timeline.interval import INF, Time, format_time, read_time
 
 _LENGTH = struct.Struct("<q")
 
@@ -76,6 +79,9 @@ class Bucket:
     waiting: list[bytes] = field(default_factory=list)
     #: The clock of the input, as it was last told.
     told: Time = -INF
+    #: What is remembered for the sake of alerts, in a bucket that gives answers; and how many the last step gave.
+    alerts: AlertState | None = None
+    rang: int = 0
 
     @staticmethod
     def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
@@ -89,12 +95,14 @@ class Bucket:
             at=part.at,
             parts=not part.last,
         )
-        return Bucket(job, part, number, reasoner)
+        alerts = AlertState(job.alerts, job.query) if job.alerts and part.answers(job.query) else None
+        return Bucket(job, part, number, reasoner, alerts=alerts)
 
     def step(self, step: Step) -> list[Row]:
         """Takes a step in; gives what leaves the bucket by it."""
         begun = perf_counter()
         self.told = step.clock
+        self.rang, silenced = 0, self.alerts.silenced if self.alerts else 0
         facts = list(step.facts)
         rows: list[Row] = []
         if self.part.number == 0:
@@ -112,7 +120,7 @@ class Bucket:
             rows += self._leaving(taken)
         if not self.part.last:
             rows += self._told()
-        rows.append(self._stats(count, rows, perf_counter() - begun))
+        rows.append(self._stats(count, rows, silenced, perf_counter() - begun))
         return rows
 
     def save(self) -> bytes:
@@ -124,6 +132,7 @@ class Bucket:
             "t": format_time(self.told),
             "frontiers": [[i, format_time(t), included] for i, (t, included) in self.frontiers.items()],
             "waiting": len(self.waiting),
+            "alerts": self.alerts and self.alerts.to_json(),
         }
         arrays = {f"waiting.{i}": np.frombuffer(payload, np.uint8) for i, payload in enumerate(self.waiting)}
         return pack(meta, {"reasoner": np.frombuffer(self.reasoner.save(), np.uint8), **arrays})
@@ -150,7 +159,8 @@ class Bucket:
         )
         frontiers = {i: (read_time(t), included) for i, t, included in meta["frontiers"]}
         waiting = [arrays[f"waiting.{i}"].tobytes() for i in range(meta["waiting"])]
-        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]))
+        alerts = restored(reasoner, meta, changed) if meta.get("alerts") else None
+        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]), alerts)
 
     def _clock(self, clock: Time) -> tuple[Time, bool]:
         """Up to when all that the reasoner reads has come, and whether that time is included."""
@@ -174,15 +184,25 @@ class Bucket:
 
     def _leaving(self, taken: Taken) -> Iterator[Row]:
         """Answers on their way to the user, or to the stages that read them."""
+        yield from self._alerts(taken)
         rows, grid, symbols = taken.answers.block()
         for predicate, part in given_rows(self.part, rows, symbols) if len(rows) else ():
             if self.number and predicate in self.part.copied:
                 continue
             relation = relation_of(predicate, part, grid)
-            if predicate == self.job.query and self.part.last:
+            if predicate == self.job.query and self.part.last and self.alerts is None:
                 payload = pieces.packed(symbols, grid.denominator, self.reasoner.dates, relation)
                 yield Row(self.number, OUT, ANSWER, payload)
             yield from addressed(symbols, grid.denominator, False, relation, self.part.routes[predicate])
+
+    def _alerts(self, taken: Taken) -> Iterator[Row]:
+        """What is told of the answers of a step."""
+        if self.alerts is None or (self.number and self.job.query in self.part.copied):
+            return
+        found = alerts_of(self.reasoner, self.alerts, taken.answers)
+        self.rang = len(found)
+        if found:
+            yield Row(self.number, OUT, ANSWER, packed_alerts(found, self.reasoner.dates))
 
     def _told(self) -> Iterator[Row]:
         """Tells every bucket of the next stage up to when this one has given all."""
@@ -192,7 +212,7 @@ class Bucket:
         for bucket in range(self.job.parts[following].buckets):
             yield Row(bucket, following, CLOCK, payload)
 
-    def _stats(self, count: int, rows: list[Row], seconds: float) -> Row:
+    def _stats(self, count: int, rows: list[Row], silenced: int, seconds: float) -> Row:
         step = self.reasoner.stats
         figures = {
             "stage": self.part.number,
@@ -206,6 +226,8 @@ class Bucket:
             "answers": len(step.answers) if self.part.last else 0,
             "seconds": round(seconds, 6),
         }
+        if self.alerts is not None:
+            figures |= {"answers": self.rang, "silenced": self.alerts.silenced - silenced}
         return Row(self.number, OUT, STATS, json.dumps(figures).encode())
 
 
@@ -282,8 +304,3 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
             late_part = pieces.part_of(relation, late)
             rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
     return kept, rows
-
-
-def read_time(text: str) -> Time:
-    """A time as `format_time` writes it."""
-    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

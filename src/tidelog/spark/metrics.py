@@ -59,7 +59,9 @@ def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str,
         where = step["stage"], step["bucket"]
         latest[where] = step  # a bucket may take several steps in a batch, which come in order
         seconds[where] = seconds.get(where, 0.0) + step["seconds"]
-        for key in totals:
+        if "silenced" in step:
+            totals["silenced"] = totals.get("silenced", 0) + step["silenced"]
+        for key in ("facts_in", "answers", "late"):
             totals[key] += step[key] if key != "facts_in" or step["stage"] == 0 else 0
     held: dict[str, int] = {}
     for step in latest.values():

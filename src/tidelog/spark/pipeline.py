@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tidelog.language.codes import suggest
 from tidelog.language.program import Program, read_text
 from tidelog.spark.reading import Table
 from tidelog.spark.toml import read_toml
+from tidelog.streaming.alerts import Alerting, alerting
 from tidelog.timeline.interval import Time
 
 #: How a column of numbers counts time since 1970: microseconds a unit, as Spark's timestamps are microseconds.
@@ -80,6 +82,8 @@ class Sink:
     python: str | None
     overwrite: bool
     place: Place | None
+    #: What is told of the answers, if not all.
+    alerts: Alerting | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,10 @@ class _Reading:
         sources = self._sources(top.table("sources", required=True), mode == "stream")
         facts = self._facts(top.table("facts", required=True))
         sinks = top.table("sinks", required=True)
-        answers = self._sink(sinks.table("answers", required=True), mode)
+        at = self._output(top)
+        answering = sinks.table("answers", required=True)
+        alerts = _alerts(answering, program.predicates.get(query), at, mode)
+        answers = replace(self._sink(answering, mode), alerts=alerts)
         late = self._sink(sinks.table("late"), mode) if "late" in sinks.values else None
         aside = self._sink(sinks.table("aside"), mode) if "aside" in sinks.values else None
         metrics = self._metrics(sinks)
@@ -172,7 +179,7 @@ class _Reading:
             query,
             timeline=top.choice("timeline", ("rational", "integer")),
             memory=top.choice("memory", ("generic", "bounded")),
-            at=self._output(top),
+            at=at,
             delay=top.duration("delay") or Fraction(0),
             heartbeat=top.duration("heartbeat"),
             between=_between(top),
@@ -347,6 +354,26 @@ class _Reading:
         if not path or "://" in path:
             return path
         return str(self.folder / path)
+
+
+def _alerts(table: Table, arity: int | None, at: str | None, mode: str) -> Alerting | None:
+    """Starts and ends, what is the same alert, and for how long there is silence after one."""
+    options: dict[str, Any] = {
+        "changes": table.flag("changes"),
+        "dedupe": table.duration("dedupe"),
+        "cooldown": table.duration("cooldown"),
+        "per": table.numbers("per"),
+    }
+    asked = next((name for name in options if name in table.values), None)
+    if asked is not None and mode == "batch":
+        table.refuse("TL805", f'`{asked}` is not for mode = "batch"', asked)
+        return None
+    try:
+        return alerting(**options, arity=arity, points=at is not None)
+    except TidelogError as problem:
+        for found in problem.diagnostics:
+            table.refuse(found.code, found.message, asked or "", found.law, found.help)
+        return None
 
 
 def _between(top: Table) -> tuple[Time, Time] | None:

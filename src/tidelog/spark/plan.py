@@ -13,6 +13,7 @@ from functools import cached_property
 
 from tidelog.analysis.distribution import Distribution, Stage
 from tidelog.language.program import Program
+from tidelog.streaming.alerts import Alerting
 from tidelog.timeline.interval import INF, Time
 
 #: The predicate under which the stream's own times go to every bucket, where answers are asked for at these times.
@@ -53,6 +54,10 @@ class Part:
     def last(self) -> bool:
         return not any(self.routes.values())
 
+    def answers(self, query: str) -> bool:
+        """Whether what it gives are the answers to a query."""
+        return self.last and self.stage.gives == (query,)
+
 
 @dataclass(frozen=True)
 class Job:
@@ -66,6 +71,8 @@ class Job:
     delays: Mapping[str | None, Fraction]
     #: The clock with which a stream begins that goes on from a state handed over.
     since: Time = -INF
+    #: What is told of the answers, if not all.
+    alerts: Alerting | None = None
 
     @property
     def longest_delay(self) -> Fraction:
@@ -95,6 +102,7 @@ def job(
     memory: str | None = None,
     at: str | tuple[Fraction, ...] | None = None,
     since: Time = -INF,
+    alerts: Alerting | None = None,
 ) -> Job:
     """The plan of a job with so many buckets a stage."""
     counts = [1 if stage.single else buckets for stage in split.stages]
@@ -130,7 +138,7 @@ def job(
     }
     if at is not None:
         inputs[TIMES] = (Route(last, counts[last], None, TIMES),)
-    return Job(program, query, tuple(parts), inputs, delays, since)
+    return Job(program, query, tuple(parts), inputs, delays, since, alerts)
 
 
 def spread(count: int, partitions: int) -> tuple[int, ...]:

@@ -109,6 +109,17 @@ class Table:
             return ()
         return tuple(self._filled(item, key) for item in items)
 
+    def numbers(self, key: str) -> tuple[int, ...] | None:
+        """A list of whole numbers, or a single one."""
+        value = self._ask(key)
+        items = value if isinstance(value, list) else [value]
+        if value is None:
+            return None
+        if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+            self.refuse("TL805", f"`{key}` must be a list of whole numbers", key)
+            return None
+        return tuple(items)
+
     def options(self, key: str) -> dict[str, str]:
         """A table of plain values, as Spark takes them: text."""
         found: dict[str, str] = {}

@@ -26,13 +26,15 @@ from tidelog.language.codes import suggest
 from tidelog.language.program import Program
 from tidelog.reasoning import AnyTime, arities_of, ends_of, refuse_arities, rule_ranges, timeline_of
 from tidelog.spark import answers, rows
+from tidelog.spark.alerts import refuse_spread
 from tidelog.spark.batch import Worker, backfiller, evaluator
-from tidelog.spark.buckets import Bucket, read_time
+from tidelog.spark.buckets import Bucket
 from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
 from tidelog.spark.plan import Job, job, spread
+from tidelog.streaming.alerts import Alerting, alerting
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.times import Times
-from tidelog.timeline.interval import INF
+from tidelog.timeline.interval import INF, read_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData, SparkSession
@@ -103,6 +105,7 @@ def tagged(
     until: Fraction | None = None,
     backfill: bool = False,
     initial: DataFrame | None = None,
+    alerts: Alerting | Mapping[str, Any] | None = None,
 ) -> Tagged:
     """A job that reasons over fact DataFrames, with all that it gives.
 
@@ -113,6 +116,9 @@ def tagged(
 
     With `backfill`, batch DataFrames are taken as a stream that has passed: the job gives the answers that are certain
     at its end, and `saved()`, its state. A stream that is given this state as `initial` goes on from there.
+
+    `alerts` are the options of `tl.Watch`, like `{"changes": True, "cooldown": "10min"}`: with `changes`, answers have
+    columns `event` (start or end), `time` and `closed` instead of `start`, `end` and `closed`.
     """
     timeline_of(program, timeline)
     strata(program.rules)
@@ -127,36 +133,57 @@ def tagged(
     rigid = {name for name in facts if not shapes[name].times} | {name for name, _ in known.relations} - live
     batch = not streaming and not backfill
     split = distribution(program, query, background=rigid, endless=endless(program) if batch else ())
+    arities = {name: len(shape.args) for name, shape in shapes.items()} | program.predicates
+    count = buckets or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    told = _alerting(alerts, arities[query], at is not None, batch)
+    if told:
+        refuse_spread(split, query, count, told)
     since = -INF if initial is None else read_time(_handed_over(initial))
     work = job(
         program,
         query,
         split,
-        buckets=buckets or int(spark.conf.get("spark.sql.shuffle.partitions") or 1),
+        buckets=count,
         delays=delays(delay),
         timeline=timeline,
         memory=memory,
         at=at if at is None or isinstance(at, str) else tuple(Fraction(t) for t in at),
         since=since,
+        alerts=told,
     )
-    arities = {name: len(shape.args) for name, shape in shapes.items()} | program.predicates
     columns = answers.Columns(
         answers.argument_types(program, query, arities[query], shapes.values(), known),
         time_type(shapes, all(end.denominator == 1 for end in ends_of(program))),
+        told is not None and told.changes,
     )
-    told = tuple(pieces.pieces_of(known))
+    known_pieces = tuple(pieces.pieces_of(known))
     inputs = {name: (selected(facts[name], shapes[name]), shapes[name]) for name in facts if name in live}
     if not batch:
         _try_out(work, known)
     if streaming:
         clock = {k: str(v) for k, v in (("every", heartbeat), ("until", until)) if v is not None}
-        frame = _streaming(spark, work, inputs, told, set_aside, clock, initial)
+        frame = _streaming(spark, work, inputs, known_pieces, set_aside, clock, initial)
     elif backfill:
         last = _last(inputs) if until is None else until
-        frame = _batch(spark, work, inputs, told, set_aside, lambda stage: backfiller(work, stage, told, last))
+        frame = _batch(
+            spark, work, inputs, known_pieces, set_aside, lambda stage: backfiller(work, stage, known_pieces, last)
+        )
     else:
-        frame = _batch(spark, work, inputs, told, set_aside, lambda stage: evaluator(work, stage, told, between))
+        frame = _batch(
+            spark, work, inputs, known_pieces, set_aside, lambda stage: evaluator(work, stage, known_pieces, between)
+        )
     return Tagged(frame, split, work, columns)
+
+
+def _alerting(asked: Alerting | Mapping[str, Any] | None, arity: int, points: bool, batch: bool) -> Alerting | None:
+    """What is told of the answers, checked against what there is."""
+    if asked is None:
+        return None
+    if batch:
+        law = "what is certain, and when, is a question of streams"
+        raise TidelogError(Diagnostic("TL404", "alerts are not for batch jobs", law=law, help="leave them out"))
+    options = asked if isinstance(asked, Mapping) else vars(asked)
+    return alerting(**options, arity=arity, points=points)
 
 
 def _streaming(

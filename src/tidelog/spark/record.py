@@ -29,6 +29,7 @@ _FIXED = {
     "facts": "facts",
     "background": "background",
     "history": "history",
+    "alerts": "[sinks.answers] changes, dedupe, cooldown, per",
 }
 
 
@@ -49,6 +50,7 @@ class Record:
     history: list[str]
     buckets: int
     version: int = _VERSION
+    alerts: dict[str, Any] | None = None
 
 
 def record_of(pipeline: Pipeline, buckets: int) -> Record:
@@ -66,6 +68,7 @@ def record_of(pipeline: Pipeline, buckets: int) -> Record:
         [sha256(Path(path_of(given)).read_bytes()).hexdigest() for given in pipeline.background],
         [source.name for source in pipeline.sources if source.history],
         buckets,
+        alerts=pipeline.answers.alerts.to_json() if pipeline.answers.alerts else None,
     )
 
 

@@ -49,6 +49,7 @@ class Progress:
     late: int = 0
     aside: int = 0
     held: int = 0
+    silenced: int = 0
     watermark: str | None = None
     #: The same as a number, to compare.
     at: Time | None = None
@@ -96,7 +97,8 @@ class Ready:
         )
 
     def _streams(self) -> dict[str, Any]:
-        return {"delay": self._delays(), "at": self.pipeline.at, "memory": self.pipeline.memory}
+        p = self.pipeline
+        return {"delay": self._delays(), "at": p.at, "memory": p.memory, "alerts": p.answers.alerts}
 
     def _delays(self) -> dict[str | None, Fraction]:
         delays: dict[str | None, Fraction] = {None: self.pipeline.delay}
@@ -267,6 +269,7 @@ class Stream:
         done.facts += found["facts_in"]
         done.answers += found["answers"]
         done.late += found["late"]
+        done.silenced += found.get("silenced", 0)
         done.aside += found.get("aside", 0)
         done.held = sum(found["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):

@@ -8,7 +8,7 @@ they are, so that a repetition replaces itself. Delta is told the number. Other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.facts import format_fact
-from tidelog.language.syntax import Fact
+from tidelog.language.syntax import Fact, Value
 from tidelog.spark.pipeline import FILES, Sink
 from tidelog.spark.storage import Storage
+from tidelog.streaming.alerts import Change, change_text
 from tidelog.timeline.interval import INF, Interval
 
 if TYPE_CHECKING:
@@ -162,6 +163,11 @@ def as_text(frame: DataFrame, predicate: str) -> Iterator[str]:
             column = F.unix_micros(column)
         dated |= isinstance(field.dataType, TimestampType | TimestampNTZType)
         columns.append(column.alias(field.name))
+    if "event" in frame.columns:
+        for *args, event, at, closed in frame.select(*columns).toLocalIterator():
+            time = (-INF if event == "start" else INF) if at is None else Fraction(at) / (10**6 if dated else 1)
+            yield change_text(Change(event, predicate, _values(args), time, closed), dated)
+        return
     for *args, start, end, closed in frame.select(*columns).toLocalIterator():
         lo, hi = (None if time is None else Fraction(time) / (10**6 if dated else 1) for time in (start, end))
         interval = Interval(
@@ -170,5 +176,8 @@ def as_text(frame: DataFrame, predicate: str) -> Iterator[str]:
             closed in ("both", "left"),
             closed in ("both", "right"),
         )
-        values = tuple(value if isinstance(value, str) else Fraction(str(value)) for value in args)
-        yield format_fact(Fact(predicate, values, interval), iso=dated)
+        yield format_fact(Fact(predicate, _values(args), interval), iso=dated)
+
+
+def _values(cells: Iterable[Any]) -> tuple[Value, ...]:
+    return tuple(value if isinstance(value, str) else Fraction(str(value)) for value in cells)

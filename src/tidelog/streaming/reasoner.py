@@ -165,6 +165,8 @@ class Reasoner:
         self._form: Standing
         self._engine: Engine
         self._task: Task
+        #: Where time stopped, once it has.
+        self.stopped: Time = INF
         #: What could not be kept when a state was loaded onto changed rules.
         self.notes: tuple[str, ...] = ()
         self._make()
@@ -231,6 +233,27 @@ class Reasoner:
         if self._dense and at & 1:
             return self._grid.time(at + 1), False
         return self._grid.time(at), True
+
+    def begun(self, after: tuple[Time, bool] | None = None) -> tuple[Answers, tuple[Time, bool]]:
+        """The intervals of the query that hold up to where all is known, and have not been seen to end there; of those
+        that began after a time, if given. Second, up to when all is known, and whether that time is included."""
+        self._settle()
+        until, since = self._complete(), NEG_INF - 1
+        if after is not None and not isinstance(after[0], float):
+            ticks = int(after[0] * self._grid.denominator) * self._grid.tick
+            since = ticks if after[1] else ticks - 1
+        rows = self._engine.store.rows(self._task.query)
+        rows = rows.where((rows.lo <= until) & (rows.hi >= until) & (rows.lo > since))
+        found = Found(self.query, len(rows.args), rows.args.T.ravel(), rows.lo, rows.hi, self._grid, self._symbols)
+        # Where evaluation was put off, nothing begins or ends.
+        known = int(self._at[FRONTIER]) - self._task.ahead
+        if self._at[FRONTIER] <= NEG_INF:
+            return Answers(0, found, 0, self._symbols), (-INF, False)
+        included = self._dense and not known & 1
+        return Answers(len(rows), found, 0, self._symbols), (
+            self._grid.time(known if included else known + 1),
+            included,
+        )
 
     def held(self) -> dict[str, int]:
         """How many atoms of each predicate are held; what operators remember counts as `(operators)`."""
@@ -320,6 +343,7 @@ class Reasoner:
             found = found._replace(args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
             violated = self._violation()
         at[REPORTED], at[STOP], at[PHASE] = POS_INF, POS_INF, steps.BEGIN
+        self.stopped = self._grid.time(stop)
         at[NOW] = max(at[NOW], stop)
         self.stats = self._idle(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
         if violated:

@@ -57,3 +57,8 @@ class Interval:
 def format_time(t: Time) -> str:
     """Integers and reduced fractions; `inf` and `-inf`."""
     return str(t)
+
+
+def read_time(text: str) -> Time:
+    """A time as `format_time` writes it."""
+    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)
