@@ -19,6 +19,7 @@ from tidelog.cli.entails import entails
 from tidelog.cli.fmt import fmt
 from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
+from tidelog.cli.report import report
 from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.stable import stable
 from tidelog.cli.state import state
@@ -67,7 +68,7 @@ def cli() -> None:
     """
 
 
-for _command in (check, materialise, entails, stream, window, stable, hypothesise, run_pipeline, state, fmt, demo):
+for _command in (check, materialise, entails, stream, window, stable, hypothesise, run_pipeline, report, state, fmt, demo):
     cli.add_command(_command)
 
 
