@@ -49,12 +49,17 @@ export interface Series {
   seconds: number[];
 }
 
+// Numbers that are one higher than what they stand for are 0 where there is nothing.
 interface PackedProofs {
-  row: Packed;
+  roots: { row: Packed; node: Packed };
+  nodes: PackedSpans;
   rule: Packed;
-  note: Packed;
-  first: Packed;
-  premises: { text: Packed; row: Packed };
+  words: Record<string, string>;
+  others: Record<string, string>;
+  conditions: Packed;
+  text: Packed;
+  below: Packed;
+  facts: Packed;
   texts: string[];
 }
 
@@ -226,16 +231,69 @@ export class Clock {
   }
 }
 
-export interface Premise {
-  text: string;
-  row: number | null;
+// A condition of a rule: its text, where it is more than a fact, and the facts that make it hold.
+export interface Condition {
+  text: string | null;
+  facts: number[];
 }
 
-// How (a part of) an interval follows: by which rule, from what.
-export interface Step {
-  note: string;
-  rule: number;
-  premises: Premise[];
+// The graph of proofs: nodes are facts, each with the step that it follows by.
+export class Proofs {
+  readonly nodes: Spans;
+  private readonly roots = new Map<number, number>();
+  private readonly rules: Column;
+  private readonly conditions: Column;
+  private readonly text: Column;
+  private readonly below: Column;
+  private readonly facts: Column;
+
+  constructor(private readonly packed: PackedProofs) {
+    this.nodes = new Spans(packed.nodes);
+    this.rules = new Column(packed.rule);
+    this.conditions = new Column(packed.conditions);
+    this.text = new Column(packed.text);
+    this.below = new Column(packed.below);
+    this.facts = new Column(packed.facts);
+    const [rows, nodes] = [new Column(packed.roots.row), new Column(packed.roots.node)];
+    for (let i = 0; i < rows.length; i++) this.roots.set(rows.at(i), nodes.at(i));
+  }
+
+  root(row: number): number | undefined {
+    return this.roots.get(row);
+  }
+
+  // What is known of a node: nothing, that it is given, its rule, or words.
+  kind(node: number): "unknown" | "given" | "rule" | "words" {
+    return (["unknown", "given", "rule", "words"] as const)[this.nodes.kind(node)];
+  }
+
+  rule(node: number): number {
+    return this.rules.at(node) - 1;
+  }
+
+  words(node: number): string {
+    return this.packed.words[node] ?? "";
+  }
+
+  // The atom of a node, or -1 where it is not on the timeline and is only text.
+  atom(node: number): number {
+    return this.nodes.of.at(node) - 1;
+  }
+
+  other(node: number): string {
+    return this.packed.others[node] ?? "";
+  }
+
+  conditionsOf(node: number): Condition[] {
+    const found: Condition[] = [];
+    for (let c = this.conditions.at(node); c < this.conditions.at(node + 1); c++) {
+      const text = this.text.at(c);
+      const facts = [];
+      for (let f = this.below.at(c); f < this.below.at(c + 1); f++) facts.push(this.facts.at(f));
+      found.push({ text: text ? this.packed.texts[text - 1] : null, facts });
+    }
+    return found;
+  }
 }
 
 export class Report {
@@ -257,8 +315,7 @@ export class Report {
   private readonly awaitedByRow = new Map<number, AwaitedAnswer[]>();
   private readonly argsFirst: Int32Array;
   private readonly args: Column;
-  private readonly proofFirst = new Map<number, [number, number]>();
-  private readonly proofs: { rule: Column; note: Column; first: Column; text: Column; row: Column } | null = null;
+  readonly proofs: Proofs | null;
 
   constructor(readonly data: ReportData) {
     const timeline = data.timeline;
@@ -307,18 +364,7 @@ export class Report {
       if (known) known.push(entry);
       else this.awaitedByRow.set(entry.row, [entry]);
     }
-    if (data.proofs) {
-      const { row, rule, note, first, premises } = data.proofs;
-      const of = new Column(row);
-      for (let i = 0; i < of.length; i++) grow(this.proofFirst, of.at(i), i);
-      this.proofs = {
-        rule: new Column(rule),
-        note: new Column(note),
-        first: new Column(first),
-        text: new Column(premises.text),
-        row: new Column(premises.row),
-      };
-    }
+    this.proofs = data.proofs && new Proofs(data.proofs);
   }
 
   argsOf(atom: number): string[] {
@@ -371,21 +417,39 @@ export class Report {
     return [lo - room, hi + room];
   }
 
-  steps(row: number): Step[] {
-    const proofs = this.proofs;
-    const range = this.proofFirst.get(row);
-    if (!proofs || !range) return [];
-    const texts = this.data.proofs?.texts ?? [];
-    const found: Step[] = [];
-    for (let i = range[0]; i < range[1]; i++) {
-      const premises: Premise[] = [];
-      for (let p = proofs.first.at(i); p < proofs.first.at(i + 1); p++) {
-        const other = proofs.row.at(p);
-        premises.push({ text: texts[proofs.text.at(p)], row: other < 0 ? null : other });
-      }
-      found.push({ note: texts[proofs.note.at(i)], rule: proofs.rule.at(i), premises });
+  // The first interval of an atom that ends at a time or later; intervals of an atom do not overlap.
+  firstEnding(atom: number, time: number): number {
+    let lo = this.firstRow[atom];
+    let hi = this.firstRow[atom + 1];
+    while (lo < hi) {
+      const middle = (lo + hi) >> 1;
+      if (this.x[2 * middle + 1] < time) lo = middle + 1;
+      else hi = middle;
     }
-    return found;
+    return lo;
+  }
+
+  // The row that a node of a proof is part of, if it is on the timeline.
+  rowOf(node: number): number | null {
+    const proofs = this.proofs;
+    const atom = proofs ? proofs.atom(node) : -1;
+    if (!proofs || atom < 0) return null;
+    const { lo, hi } = proofs.nodes.span(node);
+    const near = lo === null ? -Infinity : Number(lo / 2n) * this.scale;
+    for (let row = this.firstEnding(atom, near - Math.abs(near) * 1e-9 - this.scale); row < this.firstRow[atom + 1]; row++) {
+      const span = this.rows.span(row);
+      if (lo !== null && span.lo !== null && span.lo > lo) return null;
+      const before = span.lo === null || (lo !== null && span.lo <= lo);
+      if (before && (span.hi === null || (hi !== null && span.hi >= hi))) return row;
+    }
+    return null;
+  }
+
+  nodeText(node: number): string {
+    const proofs = this.proofs;
+    if (!proofs) return "";
+    const atom = proofs.atom(node);
+    return atom < 0 ? proofs.other(node) : `${this.atomTexts[atom]}@${this.clock.interval(proofs.nodes.span(node))}`;
   }
 }
 

@@ -1,11 +1,13 @@
 // Beside the timeline: what an interval is, and why it holds.
 
-import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Premise, type Report } from "./data";
+import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Proofs, type Report } from "./data";
 import { h } from "./dom";
 import { turnOf, type Selection } from "./timeline";
 
 // Proofs of proofs open as deep as this by themselves.
 const OPEN = 2;
+// A condition may rest on very many facts.
+const WIDTH = 60;
 
 export class Details {
   readonly element: HTMLElement;
@@ -26,7 +28,7 @@ export class Details {
     if ("row" in selection) {
       const { row } = selection;
       this.fill(button, report.fact(row), report.kindText(row), this.because(row));
-      return report.steps(row).flatMap((step) => step.premises.flatMap(({ row }) => (row === null ? [] : [row])));
+      return this.premises(row);
     }
     const { atom, repeat, turn } = selection;
     const part = turnOf(repeat, turn);
@@ -58,8 +60,8 @@ export class Details {
     const found: (Node | null)[] = [];
     if (kind & GIVEN) found.push(this.givenParts(row));
     if (kind === GIVEN) return found;
-    const steps = report.steps(row);
-    if (steps.length) found.push(h("h3", {}, "Because"), this.tree(row, 1, new Set([row])));
+    const root = report.proofs?.root(row);
+    if (root !== undefined && report.proofs?.kind(root) !== "unknown") found.push(h("h3", {}, "Because"), this.step(root, 1, new Set([root])));
     else found.push(h("p", {}, "The proof of this interval is not on this page."), this.command(report.fact(row)));
     return found;
   }
@@ -95,37 +97,60 @@ export class Details {
     return h("div", {}, h("p", {}, "This command prints it:"), h("pre", { class: "command", tabindex: 0 }, `${command} ${quoted}`));
   }
 
-  // The steps of an interval; `above` are those that it is part of the proof of.
-  private tree(row: number, depth: number, above: Set<number>): HTMLElement {
-    const { report } = this;
-    const steps = report.steps(row).map((step) =>
-      h(
-        "li",
-        {},
-        step.note && h("p", { class: "note" }, step.note),
-        step.rule >= 0 && h("code", { class: "rule" }, report.data.rules[step.rule]),
-        h("ul", { class: "premises" }, ...step.premises.map((premise) => this.premise(premise, depth, above))),
-      ),
-    );
-    return h("ul", { class: "steps" }, ...steps);
+  // Rows with the facts that an interval rests on directly, or through the pieces that it falls into.
+  private premises(row: number): number[] {
+    const { proofs } = this.report;
+    const root = proofs?.root(row);
+    if (!proofs || root === undefined) return [];
+    const found = new Set<number>();
+    const add = (node: number, deep: boolean) => {
+      for (const { facts } of proofs.conditionsOf(node))
+        for (const fact of facts) {
+          const other = this.report.rowOf(fact);
+          if (deep && proofs.kind(node) === "words") add(fact, false);
+          else if (other !== null && other !== row) found.add(other);
+        }
+    };
+    add(root, true);
+    return [...found];
   }
 
-  private premise(premise: Premise, depth: number, above: Set<number>): HTMLElement {
-    const { row } = premise;
-    const text = h("code", {}, premise.text);
-    if (row === null) return h("li", {}, text);
+  // How a node follows; `above` are the nodes that it is part of the proof of.
+  private step(node: number, depth: number, above: Set<number>): HTMLElement {
     const { report } = this;
-    const link = h("button", { type: "button", class: "fact", onclick: () => this.choose({ row }), title: "Show it on the timeline" }, text);
-    const kind = h("span", { class: "badge" }, report.kindText(row));
-    if (!report.steps(row).length || above.has(row)) return h("li", {}, link, kind);
+    const proofs = report.proofs as Proofs;
+    const rule = proofs.rule(node);
+    const conditions = proofs.conditionsOf(node).flatMap(({ text, facts }) => {
+      const below = facts.slice(0, WIDTH).map((fact) => this.premise(fact, depth, above));
+      if (facts.length > WIDTH) below.push(h("li", {}, `and ${facts.length - WIDTH} more`));
+      return text === null ? below : [h("li", {}, h("code", {}, text), below.length > 0 && h("ul", { class: "premises" }, ...below))];
+    });
+    return h(
+      "div",
+      { class: "step" },
+      rule >= 0 && h("code", { class: "rule" }, report.data.rules[rule]),
+      proofs.words(node) && h("p", { class: "note" }, proofs.words(node)),
+      conditions.length > 0 && h("ul", { class: "premises" }, ...conditions),
+    );
+  }
+
+  private premise(node: number, depth: number, above: Set<number>): HTMLElement {
+    const { report } = this;
+    const proofs = report.proofs as Proofs;
+    const kind = proofs.kind(node);
+    const row = report.rowOf(node);
+    const text = h("code", {}, report.nodeText(node));
+    const fact = row === null ? text : h("button", { type: "button", class: "fact", onclick: () => this.choose({ row }), title: "Show it on the timeline" }, text);
+    const said = h("span", { class: "badge" }, above.has(node) ? "see above" : { given: "given", rule: "derived", words: "derived", unknown: "derived, proof not shown" }[kind]);
+    if (kind === "given" || kind === "unknown" || above.has(node)) return h("li", {}, fact, said);
     const inner = h("div", { class: "inner" });
-    const open = () => inner.childNodes.length || inner.append(this.tree(row, depth + 1, new Set([...above, row])));
-    const details = h("details", { ontoggle: () => details.open && open() }, h("summary", {}, "why?"), inner);
+    const open = () => inner.childNodes.length || inner.append(this.step(node, depth + 1, new Set([...above, node])));
+    const details = h("details", { ontoggle: () => details.open && open() }, h("summary", { "aria-label": `Why ${report.nodeText(node)}` }, "why?"), inner);
     if (depth < OPEN) {
       open();
       details.open = true;
     }
-    return h("li", {}, link, kind, details);
+    return h("li", {}, fact, said, details);
   }
 
   private key(event: Event): void {

@@ -25,10 +25,12 @@ const DIAMOND = 6;
 // Below this width ends are not told apart, and below the other a bar is a mark.
 const ROOM_FOR_DOTS = 15;
 const MARK = 3;
+const HEAD = 10;
 
 export function drawBar(g: CanvasRenderingContext2D, bar: Bar, left: number, right: number, ink: Ink): void {
-  const x0 = Math.max(bar.x0, left - 20);
-  const x1 = Math.min(bar.x1, right + 20);
+  // What goes on for ever ends in an arrow at the edge.
+  const x0 = bar.x0 === -Infinity ? left + HEAD : Math.max(bar.x0, left - 20);
+  const x1 = bar.x1 === Infinity ? right - HEAD : Math.min(bar.x1, right + 20);
   const width = x1 - x0;
   const top = bar.y - BAR / 2;
   const point = bar.x0 === bar.x1;
@@ -105,8 +107,8 @@ function diamond(g: CanvasRenderingContext2D, x: number, y: number, solid: boole
 function arrow(g: CanvasRenderingContext2D, x: number, y: number, direction: number, ink: Ink): void {
   g.beginPath();
   g.moveTo(x, y);
-  g.lineTo(x - direction * 9, y - 9);
-  g.lineTo(x - direction * 9, y + 9);
+  g.lineTo(x - direction * (HEAD - 2), y - 8);
+  g.lineTo(x - direction * (HEAD - 2), y + 8);
   g.closePath();
   g.fillStyle = ink.color;
   g.fill();

@@ -175,9 +175,17 @@ export class Timeline {
   }
 
   private labelWidth(): number {
-    let longest = 8;
+    let longest = 12;
     for (const atom of this.view.atoms) longest = Math.max(longest, this.report.atomTexts[atom].length);
-    return Math.min(Math.max(longest * 7.3 + 24, 90), this.width * 0.34, 300);
+    return Math.min(longest * this.letter() + 30, this.width * 0.34, 320);
+  }
+
+  // The width of a letter of the labels, all of which are as wide.
+  private letter(): number {
+    const g = this.canvas.getContext("2d");
+    if (!g) return 8;
+    g.font = labelFont();
+    return g.measureText("m").width;
   }
 
   private draw(): void {
@@ -200,7 +208,7 @@ export class Timeline {
     const ratio = this.canvas.width / this.width;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, this.width, this.height);
-    g.font = `12.5px ${color("mono")}`;
+    g.font = labelFont();
     g.textBaseline = "middle";
     const scale = this.scale();
     const [first, last] = this.visiblePlaces();
@@ -274,7 +282,7 @@ export class Timeline {
     g.rect(0, AXIS, this.labels - 8, this.height);
     g.clip();
     g.textAlign = "left";
-    const room = Math.floor((this.labels - 30) / 7.3);
+    const room = Math.floor((this.labels - 28) / this.letter());
     for (let place = first; place < last; place++) {
       const atom = this.view.atoms[place];
       const text = this.report.atomTexts[atom];
@@ -296,7 +304,7 @@ export class Timeline {
     const y = this.yOf(place);
     const [from, to] = [Number(scale.invert(this.labels - 20)), Number(scale.invert(this.width + 20))];
     const last = report.firstRow[atom + 1];
-    let row = this.firstEnding(atom, from);
+    let row = this.report.firstEnding(atom, from);
     let filled = -Infinity;
     while (row < last && report.x[2 * row] <= to) {
       const bar = this.bar(scale, row, y);
@@ -304,7 +312,7 @@ export class Timeline {
         row += 1;
       } else if (bar.x1 - bar.x0 < 1 && bar.x0 < filled) {
         // Many in one pixel look like one: go on with the first that ends beyond it.
-        row = Math.max(row + 1, this.firstEnding(atom, Number(scale.invert(filled))));
+        row = Math.max(row + 1, this.report.firstEnding(atom, Number(scale.invert(filled))));
       } else {
         drawBar(g, bar, this.labels, this.width, ink);
         if (bar.kind === (GIVEN | DERIVED)) this.paintGiven(g, scale, row, y, ink);
@@ -384,18 +392,6 @@ export class Timeline {
     };
   }
 
-  // The first interval of an atom that ends at a time or later; intervals of an atom do not overlap.
-  private firstEnding(atom: number, time: number): number {
-    let lo = this.report.firstRow[atom];
-    let hi = this.report.firstRow[atom + 1];
-    while (lo < hi) {
-      const middle = (lo + hi) >> 1;
-      if (this.report.x[2 * middle + 1] < time) lo = middle + 1;
-      else hi = middle;
-    }
-    return lo;
-  }
-
   private atomOf(selection: Selection): number {
     return "row" in selection ? this.report.rows.of.at(selection.row) : selection.atom;
   }
@@ -411,7 +407,7 @@ export class Timeline {
     const [from, to] = [Number(scale.invert(x - reach)), Number(scale.invert(x + reach))];
     let best: Selection | null = null;
     let least = NEAR + 0.1;
-    for (let row = this.firstEnding(atom, from); row < this.report.firstRow[atom + 1]; row++) {
+    for (let row = this.report.firstEnding(atom, from); row < this.report.firstRow[atom + 1]; row++) {
       if (this.report.x[2 * row] > to) break;
       if (!this.view.shows(row)) continue;
       const bar = this.bar(scale, row, 0);
@@ -550,6 +546,8 @@ export function turnOf(repeat: Repeat, turn: bigint): Span {
   const by = BigInt(repeat.every) * (repeat.before ? -turn : turn);
   return { lo: BigInt(repeat.lo) + by, hi: BigInt(repeat.hi) + by };
 }
+
+const labelFont = (): string => `12.5px ${color("mono")}`;
 
 function pixel(scale: Scale, time: number): number {
   return Number.isFinite(time) ? scale(time) : time;

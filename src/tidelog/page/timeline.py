@@ -5,7 +5,7 @@ Ends are positions on the doubled grid, whatever the timeline: time n (in ticks)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import lcm
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from tidelog.data.columns import Relation, refined
 from tidelog.language.facts import format_value
+from tidelog.language.syntax import Value
 from tidelog.page.packed import packed
-from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 
 if TYPE_CHECKING:
     from tidelog.data.symbols import Symbols
@@ -50,7 +51,7 @@ class Timeline:
     dates: bool
     #: Name and number of arguments.
     predicates: list[tuple[str, int]]
-    constants: list[str]
+    values: list[Value]
     #: For each atom its predicate, and the constants of all atoms one after the other.
     atoms: Longs
     args: Longs
@@ -60,22 +61,36 @@ class Timeline:
     given: Spans
     repeats: list[dict[str, Any]]
 
+    def first_args(self) -> Longs:
+        """Where the arguments of each atom begin in `args`."""
+        arities = np.array([arity for _, arity in self.predicates], np.int64)
+        return np.append(0, np.cumsum(arities[self.atoms]))
+
+    def atom_texts(self) -> Iterator[str]:
+        """Every atom as it is printed."""
+        constants = [format_value(value) for value in self.values]
+        firsts = self.first_args()
+        for atom, predicate in enumerate(self.atoms):
+            args = ",".join(constants[c] for c in self.args[firsts[atom] : firsts[atom + 1]])
+            name = self.predicates[predicate][0]
+            yield f"{name}({args})" if args else name
+
     def to_json(self) -> dict[str, Any]:
         """What the page reads."""
         return {
             "denominator": str(self.denominator),
             "dates": self.dates,
             "predicates": [{"name": name, "arity": arity} for name, arity in self.predicates],
-            "constants": self.constants,
+            "constants": [format_value(value) for value in self.values],
             "atoms": {"predicate": packed(self.atoms), "args": packed(self.args)},
-            "rows": _packed(self.rows, self.kinds),
-            "given": _packed(self.given, np.zeros(len(self.given), np.int64)),
+            "rows": packed_spans(self.rows, self.kinds),
+            "given": packed_spans(self.given, np.zeros(len(self.given), np.int64)),
             "repeats": self.repeats,
         }
 
 
-def _packed(spans: Spans, kinds: Longs) -> dict[str, Any]:
-    """Infinite ends are flags, so that finite ones need few bytes."""
+def packed_spans(spans: Spans, kinds: Longs) -> dict[str, Any]:
+    """Intervals as the page reads them. Infinite ends are flags, so that finite ones need few bytes."""
     ever, forever = spans.lo == NEG_INF, spans.hi == POS_INF
     finite = np.concatenate([spans.lo[~ever], spans.hi[~forever]])
     filler = int(finite.min()) if len(finite) else 0
@@ -186,10 +201,10 @@ class _Building:
             rows, kinds = Spans(rows.of[keep], rows.lo[keep], rows.hi[keep]), kinds[keep]
             left = moved[given.of] >= 0
             given = Spans(moved[given.of[left]], given.lo[left], given.hi[left])
-        constants = [format_value(self.symbols.value(id)) for id in self.ids]
+        values = [self.symbols.value(id) for id in self.ids]
         atoms, args = (np.concatenate([np.empty(0, np.int64), *part]) for part in (self.atoms, self.args))
         made = Timeline(
-            denominator, dates, self.predicates, constants, atoms, args, rows, kinds, given, self.repeats
+            denominator, dates, self.predicates, values, atoms, args, rows, kinds, given, self.repeats
         )
         return made, max(0, more)
 
@@ -258,8 +273,6 @@ def _joined(parts: list[Spans]) -> Spans:
 
 def _shown(repeat: Repeat, denominator: int) -> dict[str, Any]:
     """Positions as text, since they may be larger than what a browser's numbers hold exactly."""
-    from tidelog.timeline.grid import Grid
-
     lo, hi = Grid(True, denominator).pair(repeat.fact.interval) or (0, 0)
     return {
         "lo": str(lo),
@@ -268,22 +281,3 @@ def _shown(repeat: Repeat, denominator: int) -> dict[str, Any]:
         "start": str(int(2 * repeat.start * denominator)),
         "before": repeat.before,
     }
-
-
-def rows_of(timeline: Timeline) -> Iterator[tuple[str, int, int, int]]:
-    """Every interval as the text of its atom, its ends and its kind."""
-    firsts = np.cumsum([0, *(timeline.predicates[p][1] for p in timeline.atoms)])
-    for of, lo, hi, kind in zip(timeline.rows.of, timeline.rows.lo, timeline.rows.hi, timeline.kinds, strict=True):
-        name, arity = timeline.predicates[timeline.atoms[of]]
-        args = ",".join(timeline.constants[c] for c in timeline.args[firsts[of] : firsts[of] + arity])
-        yield (f"{name}({args})" if arity else name), int(lo), int(hi), int(kind)
-
-
-def read_positions(column: Mapping[str, Any]) -> tuple[Longs, Longs, Longs, Longs]:
-    """Intervals as they were before they were packed: of what, from, to, and their kinds."""
-    from tidelog.page.packed import unpacked
-
-    of, lo, hi, flags = (unpacked(column[name]) for name in ("of", "lo", "hi", "flags"))
-    lo = np.where(flags & FROM_EVER, NEG_INF, lo)
-    hi = np.where(flags & FOR_EVER, POS_INF, hi)
-    return of, lo, hi, flags & (GIVEN | DERIVED | AWAITED)
