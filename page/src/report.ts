@@ -29,7 +29,7 @@ export function showReport(data: ReportData, into: HTMLElement): void {
   });
 
   const panels: [string, HTMLElement][] = [
-    ["Timeline", h("div", { class: "view" }, toolbar(timeline), timeline.element)],
+    ["Timeline", h("div", { class: "view" }, toolbar(timeline, data.awaited.length > 0), timeline.element)],
     ["Table", table.element],
   ];
   if (data.rules.length) panels.push(["Rules", rules(data)]);
@@ -58,7 +58,7 @@ function about(report: Report): HTMLElement {
   return h("dl", { class: "about" }, ...items, h("dt", {}, "Shows"), h("dd", {}, parts.join(", ")));
 }
 
-function toolbar(timeline: Timeline): HTMLElement {
+function toolbar(timeline: Timeline, awaited: boolean): HTMLElement {
   const button = (label: string, text: string, act: () => void) =>
     h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
   const key = (name: string, text: string) => h("span", { class: "key" }, h("span", { class: `swatch ${name}`, "aria-hidden": "true" }), text);
@@ -69,7 +69,7 @@ function toolbar(timeline: Timeline): HTMLElement {
     button("Zoom out", "−", () => timeline.zoomBy(0.5)),
     button("Show all", "All", () => timeline.fit()),
     h("span", { class: "legend", "aria-label": "Legend" },
-      key("given", "given"), key("derived", "derived"), key("awaited", "awaited"),
+      key("given", "given"), key("derived", "derived"), awaited && key("awaited", "awaited"),
       key("closed", "end included"), key("open", "end excluded"), key("point", "point")),
     h("span", { class: "hint" }, "Drag to move, Ctrl + wheel to zoom, click for the proof; arrow keys and Enter work, too."),
   );

@@ -69,12 +69,12 @@ export function drawBar(g: CanvasRenderingContext2D, bar: Bar, left: number, rig
 }
 
 export function drawRing(g: CanvasRenderingContext2D, bar: Bar, left: number, right: number, ink: Ink, thick: number): void {
-  const x0 = Math.max(bar.x0, left) - 6;
-  const x1 = Math.min(bar.x1, right) + 6;
+  const middle = (Math.max(bar.x0, left) + Math.min(bar.x1, right)) / 2;
+  const half = Math.max((Math.min(bar.x1, right) - Math.max(bar.x0, left)) / 2, bar.kind === AWAITED ? 8 : 6) + 5;
   g.strokeStyle = ink.focus;
   g.lineWidth = thick;
   g.beginPath();
-  g.roundRect(x0, bar.y - BAR / 2 - 4.5, Math.max(x1 - x0, 12), BAR + 9, 5);
+  g.roundRect(middle - half, bar.y - BAR / 2 - 4.5, 2 * half, BAR + 9, 5);
   g.stroke();
 }
 

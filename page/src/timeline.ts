@@ -150,6 +150,7 @@ export class Timeline {
     const wide = this.scroller.clientWidth;
     const high = this.scroller.clientHeight;
     if (!wide || !high) return;
+    this.hideTip();
     const ratio = devicePixelRatio || 1;
     this.spacer.style.height = `${Math.max(AXIS + this.view.atoms.length * ROW + 8, high)}px`;
     if (wide !== this.width || high !== this.height || this.canvas.width !== Math.round(wide * ratio)) {
@@ -427,6 +428,7 @@ export class Timeline {
 
   private click(event: MouseEvent): void {
     const found = this.hit(event.offsetX, event.offsetY);
+    this.hideTip();
     if (found) this.onSelect(found);
   }
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tidelog.language.facts import format_fact, format_value
+from tidelog.language.syntax import Fact
 from tidelog.page.packed import packed
 from tidelog.page.timeline import DERIVED, Spans, Timeline, packed_spans
-from tidelog.proofs.tree import condition_text, reason_text
+from tidelog.proofs.tree import shown, shown_time
 from tidelog.timeline.grid import Grid
+from tidelog.timeline.interval import format_time
 
 if TYPE_CHECKING:
     from tidelog.language.program import Program
-    from tidelog.language.syntax import Fact
+    from tidelog.language.syntax import Rule
     from tidelog.proofs.explainer import Explainer
-    from tidelog.proofs.steps import Step
+    from tidelog.proofs.steps import Condition, Step
 
 #: What the page knows of a fact: that it is given, a rule, or words; or nothing, where its proof is not shown.
 _UNKNOWN, _GIVEN, _RULE, _WORDS = range(4)
@@ -54,8 +57,8 @@ class _Graph:
 def proofs(program: Program, explainer: Explainer, timeline: Timeline, limit: int) -> dict[str, Any]:
     """The proofs of all derived intervals, with at most `limit` steps in all."""
     graph = _Graph()
-    places = {id(rule): number for number, rule in enumerate(program.rules)}
-    roots = {row: graph.number(fact) for row, fact in derived(timeline)}
+    places = {rule: number for number, rule in enumerate(program.rules)}
+    roots = {row: graph.number(fact) for row, fact in islice(derived(timeline), limit)}
     done = 0
     while done < min(len(graph.facts), limit):
         step = explainer.step(graph.facts[done])
@@ -67,31 +70,47 @@ def proofs(program: Program, explainer: Explainer, timeline: Timeline, limit: in
 
 def derived(timeline: Timeline) -> Iterator[tuple[int, Fact]]:
     """The intervals that do not only come from the data, as facts, with their numbers."""
-    from tidelog.language.syntax import Fact
-
     grid = Grid(True, timeline.denominator)
     values = timeline.values
     firsts = timeline.first_args()
     rows = timeline.rows
     for row in np.flatnonzero(timeline.kinds & DERIVED):
         atom = rows.of[row]
-        name, arity = timeline.predicates[timeline.atoms[atom]]
-        args = tuple(values[c] for c in timeline.args[firsts[atom] : firsts[atom] + arity])
+        name, _ = timeline.predicates[timeline.atoms[atom]]
+        args = tuple(values[c] for c in timeline.args[firsts[atom] : firsts[atom + 1]])
         yield int(row), Fact(name, args, grid.interval(int(rows.lo[row]), int(rows.hi[row])))
 
 
-def _add(graph: _Graph, at: int, step: Step, places: dict[int, int], iso: bool) -> None:
+def _add(graph: _Graph, at: int, step: Step, places: dict[Rule, int], iso: bool) -> None:
     if step.kind == "given":
         graph.kinds[at] = _GIVEN
     elif step.rule is not None:
-        graph.kinds[at], graph.rules[at] = _RULE, places[id(step.rule)]
+        graph.kinds[at], graph.rules[at] = _RULE, places[step.rule]
     else:
-        graph.kinds[at], graph.words[at] = _WORDS, reason_text(step, iso)
+        graph.kinds[at], graph.words[at] = _WORDS, _in_words(step, iso)
     found = [(None, [graph.number(fact) for fact in step.parts])] if step.parts else []
     for condition in step.conditions:
-        text = None if condition.kind == "fact" else condition_text(condition, iso)
+        text = None if condition.kind == "fact" else _condition(condition, iso)
         found.append((text, [graph.number(fact) for fact in condition.facts]))
     graph.conditions[at] = found
+
+
+def _in_words(step: Step, iso: bool) -> str:
+    if step.kind == "pieces":
+        return f"in {len(step.parts)} pieces"
+    if step.kind == "repeats" and step.anchor is not None:
+        anchor = shown_time(step.anchor, iso)
+        if step.every is None:
+            return f"nothing changes any more beyond {anchor}: it is as here"
+        return f"what holds beyond {anchor} comes again every {format_time(step.every)}: it is as here"
+    return "step by step from earlier facts, in more steps than are shown"
+
+
+def _condition(condition: Condition, iso: bool) -> str:
+    if condition.kind == "comparison":
+        return condition.text
+    when = shown(condition.when, iso)
+    return f"{condition.text} {'at' if condition.when.is_point() else 'throughout'} {when}"
 
 
 def _columns(graph: _Graph, roots: dict[int, int], timeline: Timeline) -> dict[str, Any]:

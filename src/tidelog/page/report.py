@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tidelog import __version__
 from tidelog.analysis.queries import known_predicates
 from tidelog.data.dataset import Dataset
 from tidelog.language.printer import format_rule
-from tidelog.page.timeline import Holds, Timeline, timeline
+from tidelog.page.timeline import DERIVED, Holds, Timeline, timeline
 from tidelog.reasoning import AnyTime, materialise
 
 if TYPE_CHECKING:
@@ -77,11 +79,36 @@ def shown(holds: Holds, given: Holds, model: Model, dates: bool, limit: int) -> 
     return Shown(made, tuple(notes))
 
 
+def proved(
+    program: Program, data: Dataset, found: Shown, limit: int, timeline: str | None
+) -> tuple[dict[str, Any] | None, Shown]:
+    """The proofs of what is shown, up to a number of steps, and what is to be said where that is not enough."""
+    from tidelog.page.proofs import proofs
+    from tidelog.proofs.explainer import Explainer
+
+    wanted = int(np.count_nonzero(found.timeline.kinds & DERIVED))
+    if not wanted or not limit:
+        return None, found
+    made = proofs(program, Explainer(program, data, timeline=timeline), found.timeline, limit)
+    if wanted <= limit:
+        return made, found
+    note = f"The page has proofs of the first {limit:,} of {wanted:,} derived intervals; --proofs N asks for more."
+    return made, replace(found, notes=(*found.notes, note))
+
+
 def _holds(model: Model) -> Holds:
     return Holds(tuple(model.relations()), model.symbols)
 
 
-def report(program: Program, found: Shown, heading: Heading) -> dict[str, Any]:
+def report(
+    program: Program,
+    found: Shown,
+    heading: Heading,
+    *,
+    proofs: dict[str, Any] | None = None,
+    awaited: Sequence[dict[str, Any]] = (),
+    steps: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """What the page of a report reads."""
     return {
         "kind": "report",
@@ -92,7 +119,7 @@ def report(program: Program, found: Shown, heading: Heading) -> dict[str, Any]:
         "rules": [rule.text or format_rule(rule) for rule in program.rules],
         "notes": list(found.notes),
         "timeline": found.timeline.to_json(),
-        "proofs": None,
-        "awaited": [],
-        "steps": None,
+        "proofs": proofs,
+        "awaited": list(awaited),
+        "steps": steps,
     }
