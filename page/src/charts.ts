@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Series } from "./data";
-import { color, counted, h, onThemeChange } from "./dom";
+import { color, counted, h, onThemeChange, shortTime } from "./dom";
 
 export interface Line {
   title: string;
@@ -30,7 +30,9 @@ export class Chart {
   constructor(
     private line: Line,
     private x: number[],
+    // A point as text, and a place on the axis.
     private readonly xText: (index: number) => string,
+    private readonly xTick: (x: number) => string,
     private readonly group: string,
   ) {
     this.place = h("div", { class: "plot", "aria-hidden": "true" });
@@ -70,7 +72,7 @@ export class Chart {
         cursor: { sync: { key: this.group }, y: false, drag: { x: true, y: false } },
         scales: { x: { time: false }, y: { range: (_, lo, hi) => [Math.min(0, lo), hi > 0 ? hi * 1.1 : 1] } },
         axes: [
-          { ...axis, values: (_, splits) => splits.map((split) => this.xAt(split)) },
+          { ...axis, size: 32, values: (_, splits) => splits.map(this.xTick) },
           { ...axis, size: 62, values: (_, splits) => splits.map(format) },
         ],
         series: [{}, { stroke, fill: `${stroke}22`, width: 1.75, points: { show: this.x.length < 3 } }],
@@ -81,16 +83,11 @@ export class Chart {
     );
     this.say(null);
   }
-
-  private xAt(split: number): string {
-    const index = this.x.findIndex((value) => value >= split);
-    const near = index < 0 ? -1 : this.x[index] === split ? index : -1;
-    return near >= 0 ? this.xText(near) : numbers(split);
-  }
 }
 
 // The figures of a stream that has ended.
-export function streamCharts(series: Series): HTMLElement {
+export function streamCharts(series: Series, dates: boolean): HTMLElement {
+  const tick = (x: number) => (dates ? shortTime(new Date(x * 1000)) : numbers(x));
   const at = (index: number) => `t = ${series.t[index]}`;
   const lines: Line[] = [
     { title: "Facts held", hue: 0, values: series.held, format: numbers },
@@ -113,7 +110,7 @@ export function streamCharts(series: Series): HTMLElement {
     "div",
     { class: "charts" },
     h("p", { class: "hint" }, `${counted(steps, "step")}.${many} Drag over a chart to zoom, double-click to see all.`),
-    h("div", { class: "grid" }, ...lines.map((line) => new Chart(line, series.x, at, "stream").element)),
+    h("div", { class: "grid" }, ...lines.map((line) => new Chart(line, series.x, at, tick, "stream").element)),
     h("table", { class: "figures" }, h("caption", {}, "In all"), h("tbody", {}, ...rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
   );
 }

@@ -40,3 +40,11 @@ export function color(name: string): string {
 export function onThemeChange(redraw: () => void): void {
   dark.addEventListener("change", redraw);
 }
+
+// A tick as short as it can be: the part of the time that changes from tick to tick.
+export function shortTime(time: Date): string {
+  if (Number.isNaN(time.getTime())) return "";
+  const [day, clock] = time.toISOString().split("T");
+  if (clock === "00:00:00.000Z") return day.endsWith("-01-01") ? day.slice(0, -6) : day.slice(-5);
+  return clock.endsWith(":00.000Z") ? clock.slice(0, 5) : clock.endsWith(".000Z") ? clock.slice(0, 8) : clock.slice(0, 12);
+}

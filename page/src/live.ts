@@ -32,14 +32,16 @@ export function showLive(data: LiveData, into: HTMLElement): void {
   slowestBox.hidden = true;
   const latest = h("ol", { class: "latest", tabindex: 0, "aria-label": "Latest answers, newest first" });
   const ago = (index: number) => `${Math.round(times[times.length - 1] - times[index])} s ago`;
+  const tick = (x: number) => `${numbers(x)} s`;
   let times: number[] = [];
   const charts = {
-    rate: new Chart({ title: "Facts per second", hue: 0, values: [], format: numbers }, [], ago, "live"),
-    held: new Chart({ title: "Facts held", hue: 3, values: [], format: numbers }, [], ago, "live"),
-    answers: new Chart({ title: "Answers per second", hue: 2, values: [], format: numbers }, [], ago, "live"),
-    step: new Chart({ title: "Slowest step", hue: 1, values: [], format: seconds }, [], ago, "live"),
+    rate: new Chart({ title: "Facts per second", hue: 0, values: [], format: numbers }, [], ago, tick, "live"),
+    held: new Chart({ title: "Facts held", hue: 3, values: [], format: numbers }, [], ago, tick, "live"),
+    answers: new Chart({ title: "Answers per second", hue: 2, values: [], format: numbers }, [], ago, tick, "live"),
+    step: new Chart({ title: "Slowest step", hue: 1, values: [], format: seconds }, [], ago, tick, "live"),
   };
 
+  into.classList.add("live");
   into.append(
     h("header", { class: "top" }, h("h1", {}, data.title), state),
     h("dl", { class: "tiles" }, ...[...tiles].map(([name, value]) => h("div", {}, h("dt", {}, name), value))),

@@ -34,7 +34,7 @@ export function showReport(data: ReportData, into: HTMLElement): void {
   ];
   if (data.rules.length) panels.push(["Rules", rules(data)]);
   if (data.awaited.length) panels.push(["Awaited", awaited(report, choose)]);
-  if (data.steps) panels.push(["Stream", streamCharts(data.steps)]);
+  if (data.steps) panels.push(["Stream", streamCharts(data.steps, data.timeline.dates)]);
   const { element, open } = tabs(panels);
 
   into.append(

@@ -4,7 +4,7 @@ import { scaleLinear, scaleUtc, type ScaleLinear, type ScaleTime } from "d3-scal
 import { select } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { DERIVED, GIVEN, type Repeat, type Report, type Span } from "./data";
-import { color, counted, h, onThemeChange } from "./dom";
+import { color, counted, h, onThemeChange, shortTime } from "./dom";
 import { drawBar, drawRing, type Bar, type Ink } from "./shapes";
 
 export const ROW = 26;
@@ -248,8 +248,7 @@ export class Timeline {
     const count = Math.max(2, Math.floor((this.width - this.labels) / 110));
     if (this.report.clock.dates) {
       const times = scale as ScaleTime<number, number>;
-      const format = times.tickFormat(count);
-      return times.ticks(count).map((tick) => ({ at: times(tick), text: format(tick) }));
+      return times.ticks(count).map((tick) => ({ at: times(tick), text: shortTime(tick) }));
     }
     const numbers = scale as ScaleLinear<number, number>;
     const format = numbers.tickFormat(count);
@@ -274,7 +273,8 @@ export class Timeline {
       if (at - half >= this.labels && at + half <= this.width) g.fillText(text, at, AXIS / 2);
     }
     g.textAlign = "left";
-    g.fillText(counted(this.view.atoms.length, "atom"), 12, AXIS / 2);
+    const corner = this.report.clock.dates ? `${dateAt(scale.invert(this.labels))} UTC` : counted(this.view.atoms.length, "atom");
+    g.fillText(corner, 12, AXIS / 2);
   }
 
   private paintLabels(g: CanvasRenderingContext2D, first: number, last: number): void {
@@ -548,6 +548,11 @@ export function turnOf(repeat: Repeat, turn: bigint): Span {
   const by = BigInt(repeat.every) * (repeat.before ? -turn : turn);
   return { lo: BigInt(repeat.lo) + by, hi: BigInt(repeat.hi) + by };
 }
+
+const dateAt = (time: Date | number): string => {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
+};
 
 const labelFont = (): string => `12.5px ${color("mono")}`;
 

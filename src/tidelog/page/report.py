@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: So many intervals are shown at most; a page with more of them would be slow to open.
 LIMIT = 250_000
+#: So many steps of proofs, which take some seconds to find.
+PROOFS = 10_000
 
 
 @dataclass(frozen=True)
