@@ -10,12 +10,12 @@ interface Status {
   facts: number;
   answers: number;
   late: number;
-  aside: number | null;
+  aside: number;
   rate: number;
   watermark: string | null;
   lag_seconds: number | null;
   held: Record<string, number>;
-  slowest_rules: { rule: string; seconds: number }[] | null;
+  slowest_rules: { rule: string; seconds: number }[];
   latest: string[];
   samples: { at: number[]; rate: number[]; held: number[]; answers: number[]; step: number[] };
 }
@@ -24,7 +24,7 @@ const EVERY = 1000;
 
 export function showLive(data: LiveData, into: HTMLElement): void {
   const state = h("span", { class: "state", role: "status" }, "connecting");
-  const names = ["Facts per second", "Facts in", "Answers", "Answered up to", "Lag", "Facts held", "Late facts"];
+  const names = ["Facts per second", "Facts in", "Answers", "Answered up to", "Lag", "Facts held", "Late facts", "Set aside"];
   const tiles = new Map(names.map((name) => [name, h("dd", {}, "–")]));
   const held = h("tbody");
   const slowest = h("tbody");
@@ -58,12 +58,12 @@ export function showLive(data: LiveData, into: HTMLElement): void {
     state.className = `state ${status.state}`;
     const total = Object.values(status.held).reduce((a, b) => a + b, 0);
     const count = (value: number) => value.toLocaleString("en-US");
-    const values = [numbers(status.rate), count(status.facts), count(status.answers), status.watermark ?? "–", status.lag_seconds === null ? "–" : duration(status.lag_seconds), count(total), count(status.late)];
+    const values = [numbers(status.rate), count(status.facts), count(status.answers), status.watermark ?? "–", status.lag_seconds === null ? "–" : duration(status.lag_seconds), count(total), count(status.late), count(status.aside)];
     names.forEach((name, number) => say(tiles.get(name), values[number]));
     const most = Math.max(1, ...Object.values(status.held));
     held.replaceChildren(...Object.entries(status.held).sort((a, b) => b[1] - a[1]).map(([name, number]) => barRow(name, number / most, count(number))));
-    slowestBox.hidden = !status.slowest_rules?.length;
-    const slow = status.slowest_rules ?? [];
+    const slow = status.slowest_rules;
+    slowestBox.hidden = slow.length === 0;
     const longest = Math.max(1e-12, ...slow.map((entry) => entry.seconds));
     slowest.replaceChildren(...slow.map((entry) => barRow(entry.rule, entry.seconds / longest, seconds(entry.seconds))));
     latest.replaceChildren(...status.latest.map((fact) => h("li", {}, h("code", {}, fact))));

@@ -115,7 +115,9 @@ def hypothesise(
         show = session.query
         arrivals = files.enter_context(opened(source))
         try:
-            for moment in moments(session, arrivals_of(session, arrivals, "<stdin>" if source == "-" else source), until):
+            for moment in moments(
+                session, arrivals_of(session, arrivals, "<stdin>" if source == "-" else source), until
+            ):
                 click.echo(moment.to_json() if as_json else moment.to_text(show), nl=as_json)
         finally:
             sys.stdout.flush()

@@ -68,7 +68,20 @@ def cli() -> None:
     """
 
 
-for _command in (check, materialise, entails, stream, window, stable, hypothesise, run_pipeline, report, state, fmt, demo):
+for _command in (
+    check,
+    materialise,
+    entails,
+    stream,
+    window,
+    stable,
+    hypothesise,
+    run_pipeline,
+    report,
+    state,
+    fmt,
+    demo,
+):
     cli.add_command(_command)
 
 

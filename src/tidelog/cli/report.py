@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -100,7 +100,7 @@ def report(
     except Undecided as problem:
         click.echo(str(problem), err=True)
         return UNDECIDED
-    awaited = []
+    awaited: list[dict[str, Any]] = []
     if came is not None:
         shown, awaited = with_awaited(found.timeline, came)
         found = replace(found, timeline=shown)

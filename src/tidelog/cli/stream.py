@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
     from tidelog.errors import TidelogError
     from tidelog.language.program import Program
-    from tidelog.streaming.answers import Answers, Step
     from tidelog.page.stream_report import StreamReport
+    from tidelog.page.watching import Watching
+    from tidelog.streaming.answers import Answers, Step
     from tidelog.streaming.observing import Observer
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.windows.assumed import Assumed
@@ -214,7 +215,12 @@ def _observe(
 
         watching = Watching(board, session.iso)
         session.observers.append(watching)
-        files.callback(lambda: session.reasoner and watching.look(session.reasoner))
+        files.callback(_last_look, session, watching)
+
+
+def _last_look(session: Session, watching: Watching) -> None:
+    if session.reasoner is not None:
+        watching.look(session.reasoner)
 
 
 def _write_report(file: str, looking: StreamReport, title: str, rules: str, read: list[str]) -> None:
@@ -499,6 +505,8 @@ class Session:
 
     def _note(self, step: Step) -> None:
         """Write what a step gave."""
+        for observer in self.observers:
+            observer.step(step)
         if len(step.answers):
             write_out(self._lines(step.answers))
         if len(step.late):
@@ -507,8 +515,6 @@ class Session:
                 self.late.write(step.late.render("text", self._dates()))
         if self.stats:
             self.stats.write(self._figures(step))
-        for observer in self.observers:
-            observer.step(step)
 
     def _lines(self, answers: Answers) -> bytes:
         lines = answers.render(self.form, self._dates())

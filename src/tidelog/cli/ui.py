@@ -21,7 +21,9 @@ def _port(context: click.Context, option: click.Parameter, value: str | None) ->
     if value is None or value == _ANY:
         return value
     if not (value.isdecimal() and value.isascii() and int(value) < 65536):
-        raise click.BadParameter(f"{value!r} is not a port, like 9000; --ui without one stands last, or before an option")
+        raise click.BadParameter(
+            f"{value!r} is not a port, like 9000; --ui without one stands last, or before an option"
+        )
     return value
 
 

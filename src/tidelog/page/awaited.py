@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,9 +58,8 @@ def arrived(
                 came[fact] += 1
             yield arrival, fact
 
-    last: Moment | None = None
-    for last in moments(session, noted(), until):
-        pass
+    moment: deque[Moment] = deque(moments(session, noted(), until), maxlen=1)
+    last = moment[0] if moment else None
     rigid = frozenset(dict(program.temporal.rigid)) if program.temporal else frozenset()
     facts = [_fact(fact, rigid) for fact in came - rejected]
     possible = last.hypothetical if last else ()
@@ -73,7 +73,7 @@ def _fact(fact: GroundFact, rigid: frozenset[str]) -> Fact:
 
 
 def with_awaited(timeline: Timeline, found: Arrived) -> tuple[Timeline, list[dict[str, Any]]]:
-    """The timeline with a row for every possible answer whose time is known, and all of them with what they wait for."""
+    """The timeline with a row for every possible answer whose time is known; and all answers with what they await."""
     entries = [(entry, *_placed(found.query, entry)) for entry in found.possible]
     build = _Adding(timeline)
     rows: dict[tuple[int, int], None] = {}
@@ -131,7 +131,7 @@ class _Adding:
         self.values = list(timeline.values)
         self.atoms = timeline.atoms.tolist()
         firsts = timeline.first_args()
-        self.args = [timeline.args[a:b].tolist() for a, b in zip(firsts, firsts[1:], strict=False)]
+        self.args = [timeline.args[a:b].tolist() for a, b in pairwise(firsts)]
         self.numbers = {value: number for number, value in enumerate(self.values)}
         self.known = {(p, *args): number for number, (p, args) in enumerate(zip(self.atoms, self.args, strict=True))}
 

@@ -6,7 +6,7 @@ Writing is a few additions under a lock, so that watching costs the stream nothi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, time
@@ -15,10 +15,11 @@ from typing import Any
 from tidelog.language.times import format_iso
 from tidelog.timeline.interval import INF, Time, format_time
 
-#: Seconds between samples, how many of them are kept, and how many answers.
+#: Seconds between samples, how many of them are kept, how many answers, and how many rules are shown.
 _EVERY = 1.0
 _SAMPLES = 300
 _LATEST = 50
+_RULES = 8
 
 
 @dataclass
@@ -26,8 +27,8 @@ class _Totals:
     facts: int = 0
     answers: int = 0
     late: int = 0
-    #: Rows that were set aside; only some streams have such.
-    aside: int | None = None
+    #: Rows that were no facts.
+    aside: int = 0
 
 
 class Board:
@@ -38,7 +39,7 @@ class Board:
         self._began = monotonic()
         self._totals = _Totals()
         self._held: dict[str, int] = {}
-        self._rules: list[dict[str, Any]] | None = None
+        self._rules: dict[str, float] = {}
         self._watermark: Time | None = None
         self._dates = False
         self._latest: deque[str] = deque(maxlen=_LATEST)
@@ -54,8 +55,7 @@ class Board:
             totals.facts += facts
             totals.answers += answers
             totals.late += late
-            if aside:
-                totals.aside = (totals.aside or 0) + aside
+            totals.aside += aside
             self._slowest = max(self._slowest, seconds)
             self._sample()
 
@@ -72,10 +72,11 @@ class Board:
             if watermark is not None and abs(watermark) != INF:
                 self._watermark = watermark
 
-    def worked(self, rules: Sequence[Mapping[str, Any]]) -> None:
-        """The rules that took longest: objects with `rule` and `seconds`."""
+    def worked(self, rules: Iterable[Mapping[str, Any]]) -> None:
+        """How long rules took, where that is known: objects with `rule` and `seconds`."""
         with self._lock:
-            self._rules = [dict(rule) for rule in rules]
+            for cost in rules:
+                self._rules[cost["rule"]] = self._rules.get(cost["rule"], 0.0) + cost["seconds"]
 
     def end(self) -> None:
         with self._lock:
@@ -100,10 +101,13 @@ class Board:
                 "watermark": None if mark is None else format_iso(mark) if self._dates else format_time(mark),
                 "lag_seconds": round(time() - float(mark), 1) if mark is not None and self._dates else None,
                 "held": dict(self._held),
-                "slowest_rules": self._rules,
+                "slowest_rules": [{"rule": rule, "seconds": seconds} for rule, seconds in self._slowest_rules()],
                 "latest": list(reversed(self._latest)),
                 "samples": {name: list(column) for name, column in zip(names, columns, strict=True)},
             }
+
+    def _slowest_rules(self) -> list[tuple[str, float]]:
+        return sorted(self._rules.items(), key=lambda cost: -cost[1])[:_RULES]
 
     def _sample(self, force: bool = False) -> None:
         """Figures of the last second or so; a stream at which nothing happens is sampled when somebody looks."""

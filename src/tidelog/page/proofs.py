@@ -88,7 +88,9 @@ def _add(graph: _Graph, at: int, step: Step, places: dict[Rule, int], iso: bool)
         graph.kinds[at], graph.rules[at] = _RULE, places[step.rule]
     else:
         graph.kinds[at], graph.words[at] = _WORDS, _in_words(step, iso)
-    found = [(None, [graph.number(fact) for fact in step.parts])] if step.parts else []
+    found: list[tuple[str | None, list[int]]] = []
+    if step.parts:
+        found.append((None, [graph.number(fact) for fact in step.parts]))
     for condition in step.conditions:
         text = None if condition.kind == "fact" else _condition(condition, iso)
         found.append((text, [graph.number(fact) for fact in condition.facts]))

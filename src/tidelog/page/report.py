@@ -1,4 +1,4 @@
-"""The data of a report: what holds and what was given, with rules, proofs, possible answers and the steps of a stream."""
+"""The data of a report: what holds, what was given, rules, proofs, possible answers and the steps of a stream."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
     #: Seconds that a connection may be silent.
     timeout = 30
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         if not self._welcome():
             self._answer(403, "text/plain", b"this server answers only pages of its own\n")
         elif self.path == "/":
@@ -102,7 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             return False
         site = self.headers.get("Sec-Fetch-Site", "none")
-        asked = site in ("none", "same-origin") or (self.path == "/" and self.headers.get("Sec-Fetch-Mode") == "navigate")
+        asked = site in ("none", "same-origin") or (
+            self.path == "/" and self.headers.get("Sec-Fetch-Mode") == "navigate"
+        )
         return name is not None and asked and (name in self.server.names or _is_address(name))
 
     def _answer(self, code: int, kind: str, body: bytes) -> None:

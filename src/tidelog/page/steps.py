@@ -67,7 +67,7 @@ class Figures:
         self.stretches.append(new)
 
     def to_json(self, dates: bool) -> dict[str, Any]:
-        """What the page reads; `x` are the times as near as a float comes, or numbers of steps where time is infinite."""
+        """What the page reads; `x` are times as near as a float comes, or numbers of steps where time is infinite."""
         parts = self.stretches
         finite = all(abs(part.t) != INF for part in parts)
         return {

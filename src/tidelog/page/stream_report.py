@@ -105,7 +105,9 @@ class StreamReport:
         others = tuple((r, step) for r, step in came.relations() if r.predicate != self._query)
         mine = [(r, step) for r, step in came.relations() if r.predicate == self._query and len(r)]
         parts = tuple(_common(ours, answer) for ours in mine for answer in answers)
-        made, _ = timeline(Holds((*answers, *others), symbols), Holds((*parts, *others), symbols), (), given.dates, _ALL)
+        made, _ = timeline(
+            Holds((*answers, *others), symbols), Holds((*parts, *others), symbols), (), given.dates, _ALL
+        )
         return Shown(made, ())
 
     def _told(self, symbols: Symbols) -> tuple[tuple[Relation, int], ...]:

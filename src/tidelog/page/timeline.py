@@ -166,8 +166,8 @@ class _Building:
         others = [[self.symbols.intern(value) for value in repeat.fact.args] for repeat in again]
         if others:
             self.ranks = self.symbols.ranks()
-        every = np.concatenate([mine.args, theirs.args, np.array(others, np.int32).reshape(-1, arity).T], axis=1)
-        keys, args = _numbered(every, self.ranks)
+        repeated = np.array(others, np.int32).reshape(len(others), arity).T
+        keys, args = _numbered(np.concatenate([mine.args, theirs.args, repeated], axis=1), self.ranks)
         n, m = len(mine), len(theirs)
         whole, parts, kinds = _classified(
             Spans(keys[:n], mine.lo, mine.hi), Spans(keys[n : n + m], theirs.lo, theirs.hi)
@@ -203,9 +203,7 @@ class _Building:
             given = Spans(moved[given.of[left]], given.lo[left], given.hi[left])
         values = [self.symbols.value(id) for id in self.ids]
         atoms, args = (np.concatenate([np.empty(0, np.int64), *part]) for part in (self.atoms, self.args))
-        made = Timeline(
-            denominator, dates, self.predicates, values, atoms, args, rows, kinds, given, self.repeats
-        )
+        made = Timeline(denominator, dates, self.predicates, values, atoms, args, rows, kinds, given, self.repeats)
         return made, max(0, more)
 
 

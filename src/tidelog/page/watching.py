@@ -36,9 +36,7 @@ class Watching:
     def step(self, step: Step) -> None:
         if len(step.answers):
             self._answers.append(step.answers)
-        self._board.count(
-            facts=step.facts_in, answers=len(step.answers), late=len(step.late), seconds=step.seconds
-        )
+        self._board.count(facts=step.facts_in, answers=len(step.answers), late=len(step.late), seconds=step.seconds)
 
     def pause(self, reasoner: Reasoner) -> None:
         began = monotonic()
