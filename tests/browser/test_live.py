@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from browsing import Open, chromium, pages
 
 from tidelog.page.board import Board
 from tidelog.page.server import serving
 
 pytestmark = pytest.mark.browser
 
-Open = Callable[..., Any]
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    with pages(browser) as opened:
+        yield opened
 
 
 def test_a_page_follows_its_stream_to_the_end(open_page: Open) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import Open, chromium, pages
 
 import tidelog as tl
 from shell import ROOT
@@ -18,10 +19,21 @@ from tidelog.page.report import Heading, holding, report
 
 pytestmark = pytest.mark.browser
 
-Open = Callable[..., Any]
 NASTY = "a</script><script>alert(1)</script>\"'&<b>ü</b>"
 #: Where the rows of the timeline begin below its axis, and how high they are.
 AXIS, ROW = 30, 26
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    with pages(browser) as opened:
+        yield opened
 
 
 def written(folder: Path, *args: str) -> Path:
