@@ -20,6 +20,7 @@ from tidelog.cli.fmt import fmt
 from tidelog.cli.generate import generate
 from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
+from tidelog.cli.report import report
 from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.stable import stable
 from tidelog.cli.state import state
@@ -77,6 +78,7 @@ for _command in (
     stable,
     hypothesise,
     run_pipeline,
+    report,
     state,
     fmt,
     generate,

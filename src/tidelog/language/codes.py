@@ -63,6 +63,7 @@ CODES: dict[str, str] = {
     "TL402": "a saved state of another version",
     "TL403": "a saved state of another program",
     "TL404": "alert options that cannot be had",
+    "TL405": "a port at which no page can be shown",
     # Pipelines on Spark
     "TL801": "Spark, or a Java for it, that cannot be had",
     "TL802": "a pipeline file that is not TOML",
