@@ -120,18 +120,20 @@ class Explainer:
         if given == [pair]:
             fact = self.world.wording.fact(atom, pair)
             return Step(fact, "given", source=self._source(fact))
+        recursive = atom[0] in self.world.recursive
         outside = difference([pair], [self.world.core])
-        if outside:
+        if outside and (recursive or self.world.repeating):
             inside = intersection([pair], [self.world.core])
             return self._pieces(atom, pair, sorted([*outside, *inside])) if inside else self._repeated(atom, pair)
-        if atom[0] in self.world.recursive:
-            if not self._derivations.find(atom, pair):
-                return Step(self.world.wording.fact(atom, pair), "continues")
-            ways = self._derivations.ways(atom, pair)
+        if not recursive:
+            parts = cover(pair, self._ways(atom, pair, given))
+        elif self._derivations.find(atom, pair):
+            parts = cover(pair, self._derivations.ways(atom, pair))
         else:
-            ways = self._ways(atom, pair, given)
-        parts = cover(pair, ways)
-        assert parts[-1][0][1] == pair[1], "what holds is given or derived"
+            parts = []
+        if not parts or parts[-1][0][1] < pair[1]:
+            # Too many steps, or a condition that needs facts without end, like a box for ever over what repeats.
+            return Step(self.world.wording.fact(atom, pair), "continues")
         if len(parts) > 1:
             return self._pieces(atom, pair, [part for part, _ in parts])
         return self._derived(atom, pair, parts[0][1])
@@ -205,7 +207,8 @@ class Explainer:
             if literal.negated:
                 yield Condition("absent", *self.world.wording.absence(part, binding, when))
                 continue
-            facts = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
+            needed = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
+            facts = gathered([(atom, self._derivations.whole(atom, pair)) for atom, pair in needed])
             kind = "fact" if isinstance(part.reading, Leaf) else "operator"
             text = self.world.wording.formula(literal.formula, binding)
             yield Condition(kind, text, interval, tuple(self.world.wording.fact(*fact) for fact in facts))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
 
 #: How far beyond the last change of a model proofs go step by step, in multiples of the rules' reach.
-MARGIN = 16
+MARGIN = 4
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class World:
     recursive: Mapping[str, frozenset[str]]
     changes: Pair
     core: Pair
+    #: Whether something comes again and again for ever, so that the model beyond the core cannot be written down.
+    repeating: bool
 
     def given(self, predicate: str, ids: Ids) -> Times:
         """When an atom is given."""
@@ -104,6 +106,7 @@ def world_of(
         },
         changes,
         core,
+        any(extent.left or extent.right for extent in extents.values()),
     )
 
 
