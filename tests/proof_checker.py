@@ -108,7 +108,8 @@ class Checker:
         derived = below_boxes(scope, step.rule.head, body, definite=True)
         wanted = scope.of_interval(step.fact.interval, definite=False)
         if any(want and not have for want, have in zip(wanted, derived, strict=True)):
-            yield f"does not follow by {step.rule.text} with {step.binding} from {', '.join(map(format_fact, premises))}"
+            named = ", ".join(map(format_fact, premises))
+            yield f"does not follow by {step.rule.text} with {step.binding} from {named}"
 
     def repetition_complaints(self, step: Step) -> Iterator[str]:
         (near,) = step.parts
@@ -134,7 +135,9 @@ class Checker:
 
     def covers(self, facts: Iterable[Fact], fact: Fact) -> bool:
         """Whether facts of the same atom cover a fact."""
-        scope = Scope(0, 0, 1 if self.integer else denominator_of(self.rules, [*self.facts, fact, *facts]), self.integer)
+        scope = Scope(
+            0, 0, 1 if self.integer else denominator_of(self.rules, [*self.facts, fact, *facts]), self.integer
+        )
         own = [other for other in facts if (other.predicate, other.args) == (fact.predicate, fact.args)]
         at, last = run_of(scope, fact.interval)
         for first, until in sorted(run_of(scope, other.interval) for other in own):

@@ -25,7 +25,8 @@ from tidelog.proofs.instances import instances, satisfied
 from tidelog.proofs.sets import Pair, Times, cover, difference, intersection, least_part, spread, within
 from tidelog.proofs.steps import Condition, Step
 from tidelog.proofs.tree import Proof
-from tidelog.proofs.world import world_of
+from tidelog.proofs.wording import CLOCK, is_hidden
+from tidelog.proofs.world import absence, world_of
 from tidelog.timeline.grid import POS_INF, Grid, negated
 from tidelog.timeline.interval import INF
 
@@ -198,20 +199,33 @@ class Explainer:
 
     def _conditions(self, clause: Clause, binding: dict[str, int], when: Pair, lookup: Lookup) -> Iterator[Condition]:
         parts = {id(part.literal): part for part in (*clause.positive, *clause.negative)}
-        interval = self.world.grid.interval(*when)
+        wording, interval = self.world.wording, self.world.grid.interval(*when)
         for literal in clause.rule.body:
             if isinstance(literal, Comparison):
-                yield Condition("comparison", self.world.wording.comparison(literal, binding), interval)
+                yield Condition("comparison", wording.comparison(literal, binding), interval)
                 continue
             part = parts[id(literal)]
             if literal.negated:
-                yield Condition("absent", *self.world.wording.absence(part, binding, when))
+                yield Condition("absent", *absence(self.world, part, binding, when))
                 continue
             needed = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
             facts = gathered([(atom, self._derivations.whole(atom, pair)) for atom, pair in needed])
-            kind = "fact" if isinstance(part.reading, Leaf) else "operator"
-            text = self.world.wording.formula(literal.formula, binding)
-            yield Condition(kind, text, interval, tuple(self.world.wording.fact(*fact) for fact in facts))
+            if any(is_hidden(atom[0]) for atom, _ in facts):
+                for atom, pair in facts:
+                    yield from self._hidden(atom, pair)
+                continue
+            plain = isinstance(part.reading, Leaf) or self.program.temporal is not None
+            text = wording.formula(literal.formula, binding)
+            yield Condition("fact" if plain else "operator", text, interval, tuple(wording.fact(*f) for f in facts))
+
+    def _hidden(self, atom: Ground, pair: Pair) -> Iterator[Condition]:
+        """What stands behind an auxiliary atom of temporal Datalog: the conditions that it was made from."""
+        if atom[0] == CLOCK:
+            return
+        step = self._found(atom, pair)
+        yield from step.conditions
+        for part in step.parts:
+            yield from self._hidden(*self.grounded(part))
 
     def _source(self, fact: Fact) -> str | None:
         """The file in which a given fact stands, or begins."""
