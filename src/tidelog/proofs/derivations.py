@@ -112,6 +112,15 @@ class Derivations:
                     return [(goal, Way(piece.clause, piece.binding, lookup))]
         return [((piece.lo, piece.hi), Way(piece.clause, piece.binding, self._before(piece.rank))) for piece in pieces]
 
+    def whole(self, atom: Ground, part: Pair) -> Pair:
+        """The derivation that a part of it belongs to, where one does all of it: proofs that rest on whole derivations
+        share their steps."""
+        if atom[0] in self.component:
+            for piece in _meeting(self._load(atom).pieces, part):
+                if piece.clause is not None and piece.lo <= part[0] and part[1] <= piece.hi:
+                    return piece.lo, piece.hi
+        return part
+
     def _before(self, rank: int) -> Lookup:
         """What was known of recursive components before a rank, and everything of all others."""
 

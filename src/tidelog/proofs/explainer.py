@@ -25,7 +25,8 @@ from tidelog.proofs.instances import instances, satisfied
 from tidelog.proofs.sets import Pair, Times, cover, difference, intersection, least_part, spread, within
 from tidelog.proofs.steps import Condition, Step
 from tidelog.proofs.tree import Proof
-from tidelog.proofs.world import world_of
+from tidelog.proofs.wording import CLOCK, is_hidden
+from tidelog.proofs.world import absence, world_of
 from tidelog.timeline.grid import POS_INF, Grid, negated
 from tidelog.timeline.interval import INF
 
@@ -120,18 +121,20 @@ class Explainer:
         if given == [pair]:
             fact = self.world.wording.fact(atom, pair)
             return Step(fact, "given", source=self._source(fact))
+        recursive = atom[0] in self.world.recursive
         outside = difference([pair], [self.world.core])
-        if outside:
+        if outside and (recursive or self.world.repeating):
             inside = intersection([pair], [self.world.core])
             return self._pieces(atom, pair, sorted([*outside, *inside])) if inside else self._repeated(atom, pair)
-        if atom[0] in self.world.recursive:
-            if not self._derivations.find(atom, pair):
-                return Step(self.world.wording.fact(atom, pair), "continues")
-            ways = self._derivations.ways(atom, pair)
+        if not recursive:
+            parts = cover(pair, self._ways(atom, pair, given))
+        elif self._derivations.find(atom, pair):
+            parts = cover(pair, self._derivations.ways(atom, pair))
         else:
-            ways = self._ways(atom, pair, given)
-        parts = cover(pair, ways)
-        assert parts[-1][0][1] == pair[1], "what holds is given or derived"
+            parts = []
+        if not parts or parts[-1][0][1] < pair[1]:
+            # Too many steps, or a condition that needs facts without end, like a box for ever over what repeats.
+            return Step(self.world.wording.fact(atom, pair), "continues")
         if len(parts) > 1:
             return self._pieces(atom, pair, [part for part, _ in parts])
         return self._derived(atom, pair, parts[0][1])
@@ -196,19 +199,33 @@ class Explainer:
 
     def _conditions(self, clause: Clause, binding: dict[str, int], when: Pair, lookup: Lookup) -> Iterator[Condition]:
         parts = {id(part.literal): part for part in (*clause.positive, *clause.negative)}
-        interval = self.world.grid.interval(*when)
+        wording, interval = self.world.wording, self.world.grid.interval(*when)
         for literal in clause.rule.body:
             if isinstance(literal, Comparison):
-                yield Condition("comparison", self.world.wording.comparison(literal, binding), interval)
+                yield Condition("comparison", wording.comparison(literal, binding), interval)
                 continue
             part = parts[id(literal)]
             if literal.negated:
-                yield Condition("absent", *self.world.wording.absence(part, binding, when))
+                yield Condition("absent", *absence(self.world, part, binding, when))
                 continue
-            facts = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
-            kind = "fact" if isinstance(part.reading, Leaf) else "operator"
-            text = self.world.wording.formula(literal.formula, binding)
-            yield Condition(kind, text, interval, tuple(self.world.wording.fact(*fact) for fact in facts))
+            needed = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
+            facts = gathered([(atom, self._derivations.whole(atom, pair)) for atom, pair in needed])
+            if any(is_hidden(atom[0]) for atom, _ in facts):
+                for atom, pair in facts:
+                    yield from self._hidden(atom, pair)
+                continue
+            plain = isinstance(part.reading, Leaf) or self.program.temporal is not None
+            text = wording.formula(literal.formula, binding)
+            yield Condition("fact" if plain else "operator", text, interval, tuple(wording.fact(*f) for f in facts))
+
+    def _hidden(self, atom: Ground, pair: Pair) -> Iterator[Condition]:
+        """What stands behind an auxiliary atom of temporal Datalog: the conditions that it was made from."""
+        if atom[0] == CLOCK:
+            return
+        step = self._found(atom, pair)
+        yield from step.conditions
+        for part in step.parts:
+            yield from self._hidden(*self.grounded(part))
 
     def _source(self, fact: Fact) -> str | None:
         """The file in which a given fact stands, or begins."""
