@@ -126,6 +126,26 @@ class ByHand:
         )
         return ByHand(split, work, tuple(pieces.pieces_of(known)), random.Random(seed), faults)
 
+    def changed(self, program: tl.Program, background: Sequence[Fact] = ()) -> ByHand:
+        """The same job, stopped and started again with other rules, with all that Spark kept of it."""
+        known = tl.Dataset.from_facts(background)
+        part = self.job.parts[-1]
+        work = job(
+            program,
+            self.job.query,
+            distribution(program, self.job.query, background={name for name, _ in known.relations}),
+            buckets=max(part.buckets for part in self.job.parts),
+            delays=self.job.delays,
+            timeline=part.timeline,
+            memory=part.memory,
+            at=part.at,
+            changed=True,
+        )
+        other = replace(self, job=work, background=tuple(pieces.pieces_of(known)), handles=deepcopy(self.handles))
+        other.answers, other.late, other.workers = [], [], [{}, {}]
+        operator._ENGINES.clear()
+        return other
+
     def batch(self, facts: Iterable[Fact] = (), until: Fraction | None = None) -> None:
         """One micro-batch, with the watermark that those before it have left."""
         data = tl.Dataset.from_facts(facts)

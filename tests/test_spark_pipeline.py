@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import tidelog as tl
 from tidelog.errors import TidelogError
+from tidelog.language.facts import format_fact
 from tidelog.spark.pipeline import Pipeline, Sink, load_pipeline
 from tidelog.spark.record import kept_record
 from tidelog.spark.session import STATE, lacking, query_settings, session
@@ -349,6 +351,39 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     assert [found.code for found in raised.value.diagnostics] == ["TL809"] * 2
     assert "`delay` as 10, and now 1" in said[0]
     assert "it had `Overheated(X) :- Boxminus[0,30] Diamondminus[0,10] Hot(X).`" in said[1]
+
+    # If they are asked for, the answers are those of the local reasoner with the same change.
+    lines = [
+        f'{{"turbine": "t2", "celsius": 99, "at": "2026-01-31T10:0{3 + s // 60}:{s % 60:02}Z"}}' for s in (0, 8, 95)
+    ]
+    (turbines / "readings" / "5.json").write_text("\n".join(lines) + "\n")
+    stream = finished(ready(spark, changed(turbines, delay='delay = "10s"\nchanged_rules = true')))
+    expected, notes = with_the_same_change(turbines)
+    assert answers_of(spark, turbines) == sorted(ANSWERS + expected)
+    assert len(expected) == 1
+    assert set(stream.progress.notes) == set(notes)
+    # From then on these are its rules.
+    changed(turbines, changed_rules="")
+    finished(ready(spark, load_pipeline(turbines / "pipeline.toml")))
+    assert len(answers_of(spark, turbines)) == len(ANSWERS) + 1
+    (turbines / "rules.dmtl").write_text("Overheated(X) :- Hot(X), Diamondminus[0,10s] Hot(Y).")
+    with pytest.raises(TidelogError, match="cannot go on with these rules: in stage 1, Hot"):
+        finished(ready(spark, changed(turbines, delay='delay = "10s"\nchanged_rules = true')))
+
+
+def with_the_same_change(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The answers of the local reasoner after the rules have changed, and what it says of the change."""
+
+    def hot(*names: str) -> tl.Dataset:
+        rows = [json.loads(line) for name in names for line in (folder / "readings" / name).open()]
+        return tl.Dataset.from_facts(f"Hot({row['turbine']})@{row['at']}" for row in rows if row["celsius"] > 80)
+
+    before = tl.Program.load(EXAMPLES / "turbines" / "rules.dmtl")
+    reasoner = tl.Reasoner(before, "Overheated", delay=10)
+    list(reasoner.feed(hot("1.json", "2.json", "3.json")))
+    reasoner = tl.Reasoner.load(reasoner.save(), tl.Program.load(folder / "rules.dmtl"), changed=True)
+    found = [fact for step in reasoner.feed(hot("5.json")) for fact in step.answers]
+    return [format_fact(fact, True) for fact in found], reasoner.notes
 
 
 def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,14 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @click.option(
     "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
 )
+@click.option(
+    "--changed-rules",
+    "changed",
+    is_flag=True,
+    help="The rules are others than the checkpoint's; keep what can be kept.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
-def run(pipeline: str, master: str | None, explain: bool, until: Time | None, quiet: bool) -> int:
+def run(pipeline: str, master: str | None, explain: bool, until: Time | None, changed: bool, quiet: bool) -> int:
     """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
 
     The file is checked as a whole, against its rules and its sources, before anything starts. Ctrl-C stops after the
@@ -66,7 +73,7 @@ def run(pipeline: str, master: str | None, explain: bool, until: Time | None, qu
       echo 'format = "console"' >> job.toml
       tidelog run job.toml --quiet
     """
-    return run_file(pipeline, master, explain=explain, until=until, quiet=quiet)
+    return run_file(pipeline, master, explain=explain, until=until, changed=changed, quiet=quiet)
 
 
 def run_file(
@@ -76,6 +83,7 @@ def run_file(
     explain: bool = False,
     plan: bool = False,
     until: Time | None = None,
+    changed: bool = False,
     quiet: bool = False,
 ) -> int:
     """Run a pipeline file; with `plan`, say how the work is split before it starts, with `explain` only that."""
@@ -85,6 +93,8 @@ def run_file(
     from tidelog.spark.session import session
 
     loaded = load_pipeline(path)
+    if changed:
+        loaded = replace(loaded, changed_rules=True)
     spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
     try:
         job = ready(spark, loaded)
@@ -128,6 +138,8 @@ def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:
         stream.close()
         lines.end()
     progress = stream.progress
+    for note in progress.notes:
+        click.echo(f"{job.pipeline.checkpoint}: {note}", err=True)
     if progress.late and not job.pipeline.late:
         click.echo(f"{_counted(progress.late, 'fact')} came too late; [sinks.late] keeps such facts", err=True)
     if not quiet:

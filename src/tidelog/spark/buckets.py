@@ -29,10 +29,11 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
 from tidelog.reasoning import on_timeline, timeline_of
-from tidelog.spark.plan import TIMES, Job, Part
+from tidelog.spark.plan import TIMES, Job, Part, other_layout
 from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
 from tidelog.streaming.answers import Step as Taken
 from tidelog.streaming.reasoner import Reasoner
+from tidelog.streaming.snapshot import differs
 from tidelog.streaming.state import pack, unpack
 from tidelog.timeline.interval import INF, Time, format_time
 
@@ -76,6 +77,10 @@ class Bucket:
     waiting: list[bytes] = field(default_factory=list)
     #: The clock of the input, as it was last told.
     told: Time = -INF
+    #: Whether its rules are still those of the state that it was loaded from, and not the job's.
+    behind: bool = False
+    #: What changed rules could not keep, until it is told.
+    notes: tuple[str, ...] = ()
 
     @staticmethod
     def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
@@ -120,7 +125,7 @@ class Bucket:
         meta = {
             "stage": self.part.number,
             "bucket": self.number,
-            "buckets": self.part.buckets,
+            "layout": self.job.layout,
             "t": format_time(self.told),
             "frontiers": [[i, format_time(t), included] for i, (t, included) in self.frontiers.items()],
             "waiting": len(self.waiting),
@@ -130,27 +135,43 @@ class Bucket:
 
     @staticmethod
     def load(job: Job, part: Part, state: bytes, *, changed: bool = False) -> Bucket:
-        """The bucket that was saved; with `changed`, onto rules that may have changed since."""
+        """The bucket that was saved; with `changed`, on the rules that it was saved with, until `change`."""
         meta, arrays = unpack(state, "the state of a bucket")
-        if meta["buckets"] != part.buckets:
+        other = other_layout(meta["layout"], job.layout)
+        if other is not None:
             raise TidelogError(
                 Diagnostic(
                     "TL403",
-                    f"the state was saved with {meta['buckets']} buckets, but the job has {part.buckets}",
-                    law="facts stay in the bucket that they were sent to",
-                    help=f"run the job with buckets={meta['buckets']}, or start without the state",
+                    f"the state was saved by a job that was split in another way: {other}",
+                    law="facts stay in the bucket that they were sent to, and what a stage told the next stays told",
+                    help="run the job with the rules and the number of buckets that it had, or start without the state",
                 )
             )
-        reasoner = Reasoner.load(
-            arrays["reasoner"].tobytes(),
-            program_of(job, part, meta["bucket"]),
-            query=stage_query(part.stage),
-            changed=changed,
-            at=part.at,
-        )
+        saved = arrays["reasoner"].tobytes()
+        program, query = program_of(job, part, meta["bucket"]), stage_query(part.stage)
+        behind = changed and differs(saved, program, query)
+        if behind:
+            reasoner = Reasoner.load(saved, at=part.at)
+        else:
+            reasoner = Reasoner.load(saved, program, query=query, at=part.at)
         frontiers = {i: (read_time(t), included) for i, t, included in meta["frontiers"]}
         waiting = [arrays[f"waiting.{i}"].tobytes() for i in range(meta["waiting"])]
-        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]))
+        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]), behind)
+
+    def change(self, background: Dataset) -> bool:
+        """Goes over to the rules of the job, if it is behind them; whether it was."""
+        if not self.behind:
+            return False
+        self.reasoner = Reasoner.load(
+            self.reasoner.save(),
+            program_of(self.job, self.part, self.number),
+            query=stage_query(self.part.stage),
+            changed=True,
+            background=share(self.part, self.number, background),
+            at=self.part.at,
+        )
+        self.behind, self.notes = False, self.reasoner.notes
+        return True
 
     def _clock(self, clock: Time) -> tuple[Time, bool]:
         """Up to when all that the reasoner reads has come, and whether that time is included."""
@@ -206,6 +227,8 @@ class Bucket:
             "answers": len(step.answers) if self.part.last else 0,
             "seconds": round(seconds, 6),
         }
+        if self.notes:
+            figures["notes"], self.notes = self.notes, ()
         return Row(self.number, OUT, STATS, json.dumps(figures).encode())
 
 

@@ -55,10 +55,12 @@ def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str,
     """
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
     seconds: dict[Where, float] = {}
+    notes: dict[str, None] = {}
     for step in steps:
         where = step["stage"], step["bucket"]
         latest[where] = step  # a bucket may take several steps in a batch, which come in order
         seconds[where] = seconds.get(where, 0.0) + step["seconds"]
+        notes |= dict.fromkeys(step.get("notes", ()))
         for key in totals:
             totals[key] += step[key] if key != "facts_in" or step["stage"] == 0 else 0
     held: dict[str, int] = {}
@@ -75,6 +77,7 @@ def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str,
         "slowest": slowest and {"stage": slowest[0], "bucket": slowest[1], "seconds": round(seconds[slowest], 6)},
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,
+        "notes": list(notes),
     }
 
 

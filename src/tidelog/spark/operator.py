@@ -16,6 +16,7 @@ from uuid import uuid4
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from tidelog.data import pieces
+from tidelog.data.dataset import Dataset
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
@@ -147,16 +148,20 @@ class BucketProcessor(StatefulProcessor):
         cached = _ENGINES.pop((self._run, self._part.number, bucket), None)
         version = self._version.get()
         if version is None:
-            background = pieces.dataset(map(pieces.unpacked, self._background))
-            return self.engine.new(self._job, self._part, bucket, background), 0, 0, 0
+            return self.engine.new(self._job, self._part, bucket, self._known()), 0, 0, 0
         token, base, deltas, steps = version
         if cached is not None and cached[0] == token:
             return cached[1], base, deltas, steps
         state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
-        engine = self.engine.load(self._job, self._part, state)
+        engine = self.engine.load(self._job, self._part, state, changed=self._job.changed)
         for (delta,) in self._deltas.get():
             engine.step(Step.from_bytes(bytes(delta)))
+        if self._job.changed and engine.change(self._known()):
+            base = 0  # the steps so far were of other rules, so that the next one makes a base
         return engine, base, deltas, steps
+
+    def _known(self) -> Dataset:
+        return pieces.dataset(map(pieces.unpacked, self._background))
 
     def _frame(self, rows: list[Row]) -> pd.DataFrame:
         import pandas as pd

@@ -103,6 +103,7 @@ def tagged(
     until: Fraction | None = None,
     backfill: bool = False,
     initial: DataFrame | None = None,
+    changed_rules: bool = False,
 ) -> Tagged:
     """A job that reasons over fact DataFrames, with all that it gives.
 
@@ -113,6 +114,10 @@ def tagged(
 
     With `backfill`, batch DataFrames are taken as a stream that has passed: the job gives the answers that are certain
     at its end, and `saved()`, its state. A stream that is given this state as `initial` goes on from there.
+
+    A stream goes on from a checkpoint with the rules that made it. With `changed_rules` they may be others: what can be
+    kept is kept, as `Reasoner.load` does, and `stats()` of the first steps have `notes` on what cannot. The split has
+    to stay as it is, and of several stages only the rules of the last may change.
     """
     timeline_of(program, timeline)
     strata(program.rules)
@@ -138,6 +143,7 @@ def tagged(
         memory=memory,
         at=at if at is None or isinstance(at, str) else tuple(Fraction(t) for t in at),
         since=since,
+        changed=changed_rules,
     )
     arities = {name: len(shape.args) for name, shape in shapes.items()} | program.predicates
     columns = answers.Columns(

@@ -20,7 +20,7 @@ from tidelog.spark import failures
 from tidelog.spark.metrics import Listener, Where, figures, observed, watermark
 from tidelog.spark.pipeline import Pipeline, Sink
 from tidelog.spark.reasoning import Tagged, tagged
-from tidelog.spark.record import Record, agreed, kept_record, record_of, write_record
+from tidelog.spark.record import Record, agreed, kept_record, laid_out, record_of, write_record
 from tidelog.spark.session import STATE, query_settings
 from tidelog.spark.sinks import Output
 from tidelog.spark.sources import fact_frames, register
@@ -52,6 +52,8 @@ class Progress:
     watermark: str | None = None
     #: The same as a number, to compare.
     at: Time | None = None
+    #: What could not be kept of a state of other rules.
+    notes: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,12 @@ class Ready:
             return self._tagged(self.frames, between=self.pipeline.between)
         end = None if until is None else until + max(self._delays().values())
         return self._tagged(
-            self.frames, **self._streams(), heartbeat=self.pipeline.heartbeat, until=end, initial=initial
+            self.frames,
+            **self._streams(),
+            heartbeat=self.pipeline.heartbeat,
+            until=end,
+            initial=initial,
+            changed_rules=self.record.changed,
         )
 
     def backfill(self) -> Tagged:
@@ -168,12 +175,14 @@ class Stream:
         for sink in (p.answers, p.late, p.aside):
             if sink:
                 job.output(sink).prepare()
-        write_record(spark, p, job.record)
+        if job.record.layout is None:
+            write_record(spark, p, job.record)
         if p.metrics and self._listener is None:
             self._listener = Listener(p.metrics, p.name, self._figures)
             spark.streams.addListener(self._listener)
         with query_settings(spark, {**STATE, **_partitions(job)}):
             work = job.job(until=until, initial=self._history())
+            write_record(spark, p, laid_out(job.record, work.job.layout, p))
             writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
             writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
             if drain or p.trigger == "available-now":
@@ -268,6 +277,7 @@ class Stream:
         done.answers += found["answers"]
         done.late += found["late"]
         done.aside += found.get("aside", 0)
+        done.notes |= dict.fromkeys(found.pop("notes"))
         done.held = sum(found["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):
             done.watermark, done.at = found["watermark"], Fraction(clock)

@@ -142,11 +142,7 @@ class Reasoner:
         self.parts = parts
         self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
-        data = background or Dataset()
-        if program.facts:
-            data = data | Dataset.from_facts(program.facts)
-        if program.temporal:
-            data = data.timed(program.temporal.temporal)
+        data = self._known(background)
         require_known([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
         self.dates = data.dates
         self._symbols = Symbols()
@@ -341,12 +337,14 @@ class Reasoner:
         *,
         query: str | None = None,
         changed: bool = False,
+        background: Dataset | None = None,
         at: Times | None = None,
     ) -> Reasoner:
         """A reasoner that goes on where the saved one stopped.
 
-        With `changed`, `program` may have other rules: what can be kept is kept, and `notes` says what cannot. Output
-        times that were given one by one have to be given again as `at`.
+        With `changed`, `program` may have other rules: what can be kept is kept, and `notes` says what cannot. A state
+        has the background that its own rules read; where others read more of it, give it again. Output times that were
+        given one by one have to be given again as `at`.
         """
         meta, arrays = unpack(state)
         rules = program or snapshot.program_of(meta)
@@ -357,7 +355,7 @@ class Reasoner:
         delay = {name: Fraction(delay) for name, delay in meta["delays"]}
         reasoner = Reasoner(rules, query, timeline=meta["timeline"], delay=delay, memory=meta["memory"])
         reasoner.parts = meta["parts"]
-        reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs)
+        reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs, background)
         if meta["at"] is not None:
             reasoner._output = OutputTimes.restored(meta["at"], at, reasoner._at, reasoner._grid.denominator)
             reasoner._retask()
@@ -419,9 +417,16 @@ class Reasoner:
         if any(rule.comparisons for rule in self._form.rules):
             self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
 
-    def _derive(self, held: Mapping[str, Rows]) -> None:
-        """Facts that were held by other rules: all that follows is derived from them."""
-        self._begin(Dataset())
+    def _known(self, background: Dataset | None) -> Dataset:
+        """What is known before the stream begins: the background, and the facts of the program itself."""
+        data = background or Dataset()
+        if self.program.facts:
+            data = data | Dataset.from_facts(self.program.facts)
+        return data.timed(self.program.temporal.temporal) if self.program.temporal else data
+
+    def _derive(self, held: Mapping[str, Rows], known: Dataset) -> None:
+        """Facts that were held by other rules, and the background: all that follows is derived from them."""
+        self._begin(known)
         self._engine.store.horizon = (NEG_INF, int(max(self._at[NOW], self._at[FRONTIER])))
         for name, rows in held.items():
             queue = np.empty((3 + len(rows.args)) * len(rows) + 1, np.int64)
