@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -20,6 +22,7 @@ from strategies import Case, Features, cases
 from streams import Plan, Setup, arrivals, plans, set_up
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
+from tidelog.spark.metrics import Where, figures, in_short
 
 STREAMS = (
     Features(endless_data=False),
@@ -152,3 +155,25 @@ def test_a_bucket_that_no_fact_reaches_notices_absence() -> None:
     found = {format_fact(fact) for fact in work.answers}
     others = {f"Down(n{i})@{t}" for i in range(8) for t in (0, 10, 20) if i != 1}
     assert found == others | {"Down(n1)@10"}
+
+
+def test_figures_of_a_batch_name_the_slowest_rules() -> None:
+    rules = "Pair(X,Y) :- A(X), B(Y). Both(X) :- Pair(X,Y), C(Y). Both(X) :- C(X), D(X)."
+    program = tl.Program.parse(rules)
+    work = ByHand.start(program, "Both", buckets=3)
+    work.batch([tl.Fact(name, (f"{i}",), tl.Interval.point(Fraction(0))) for name in "ABCD" for i in range(20)])
+    work.batch(until=Fraction(5))
+    work.batch()
+    latest: dict[Where, Mapping[str, Any]] = {}
+    found = figures([{"facts_in": 50}, *work.stats, {"facts_in": 30}], latest, program.rules)
+    assert (found["facts_in"], found["answers"], found["late"]) == (80, 20, 0)
+    costs = {cost["rule"]: cost for cost in found["rules"]}
+    assert next(iter(costs)) in ("Pair(X,Y) :- A(X), B(Y).", "Both(X) :- Pair(X,Y), C(Y).")
+    assert set(costs) == {rule.text for rule in program.rules}
+    assert costs["Both(X) :- C(X), D(X)."]["work"] >= 40
+    assert costs["Pair(X,Y) :- A(X), B(Y)."]["work"] >= 400
+    engines = sum(step["seconds"] for step in work.stats)
+    assert 0 < sum(cost["seconds"] for cost in costs.values()) <= engines
+    assert "80 facts in, 20 answers, 0 late" in in_short(3, found)
+    again = figures([], latest, program.rules)
+    assert (again["facts_in"], again["rules"], again["held"]) == (0, [], found["held"])

@@ -103,8 +103,10 @@ def run_file(
         if explain:
             return 0
         if not quiet:
-            where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
-            click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+            address = spark.sparkContext.uiWebUrl
+            page = f"Spark's UI is at {address}" if address else "Spark's UI is off"
+            where = f"on {spark.sparkContext.master}, {_counted(job.buckets, 'bucket')}"
+            click.echo(f"{loaded.name}: {where}; {page}", err=True)
         # Spark has its own way with Ctrl-C, which it brings with the session; ours comes after it.
         with stopping() as stop:
             return _work(job, loaded.until if until is None else until, quiet, stop)

@@ -170,7 +170,7 @@ def encoded(
         start = len(words)
         starts.append(start)
         head = [source(term) for term in plan.rule.args]
-        words += [len(levels), numbers[plan.rule.predicate], *plan.rule.range, plan.cut, len(head), *head]
+        words += [len(levels), numbers[plan.rule.predicate], *plan.rule.range, plan.cut, len(head), 0, *head]
         at = len(words) + len(levels)
         for level in levels:
             words.append(at)

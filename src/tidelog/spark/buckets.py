@@ -23,7 +23,7 @@ from tidelog.data.columns import Columns, Relation
 from tidelog.data.dataset import Dataset
 from tidelog.data.pieces import Piece
 from tidelog.data.symbols import Symbols
-from tidelog.engine.store import Rows
+from tidelog.engine.store import Int64s, Rows
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
@@ -98,7 +98,7 @@ class Bucket:
 
     def step(self, step: Step) -> list[Row]:
         """Takes a step in; gives what leaves the bucket by it."""
-        begun = perf_counter()
+        begun, work = perf_counter(), self.reasoner.work()
         self.told = step.clock
         facts = list(step.facts)
         rows: list[Row] = []
@@ -108,16 +108,16 @@ class Bucket:
             bucket, t, included = json.loads(payload)
             self.frontiers[bucket] = read_time(t), included
         t, included = self._clock(step.clock)
-        count = 0
+        costs: dict[int, list[float]] = {}
         if isinstance(t, float):
             self.waiting += facts
         else:
             taken = self._take(t, included, [pieces.unpacked(payload) for payload in facts])
-            count = taken.facts_in
+            costs = self._costs(self.reasoner.work() - work, taken.seconds)
             rows += self._leaving(taken)
         if not self.part.last:
             rows += self._told()
-        rows.append(self._stats(count, rows, perf_counter() - begun))
+        rows.append(self._stats(costs, rows, perf_counter() - begun))
         return rows
 
     def save(self) -> bytes:
@@ -213,18 +213,25 @@ class Bucket:
         for bucket in range(self.job.parts[following].buckets):
             yield Row(bucket, following, CLOCK, payload)
 
-    def _stats(self, count: int, rows: list[Row], seconds: float) -> Row:
+    def _costs(self, work: Int64s, seconds: float) -> dict[int, list[float]]:
+        """Of every rule of the program at work: what it has done, and its share of the engine's time."""
+        total = int(work.sum())
+        # What is not the user's comes after the rules of the stage.
+        shares = zip(self.part.stage.rules, work.tolist(), strict=False)
+        return {number: [done, round(seconds * done / total, 9)] for number, done in shares if done}
+
+    def _stats(self, costs: dict[int, list[float]], rows: list[Row], seconds: float) -> Row:
         step = self.reasoner.stats
         figures = {
             "stage": self.part.number,
             "bucket": self.number,
             "t": format_time(step.t),
-            "facts_in": count,
             "held": self.reasoner.held(),
             "window_facts": step.window_facts,
             "history_atoms": step.history_atoms,
             "late": sum(len(pieces.unpacked(row.payload)) for row in rows if row.kind == LATE),
             "answers": len(step.answers) if self.part.last else 0,
+            "rules": costs,
             "seconds": round(seconds, 6),
         }
         if self.notes:

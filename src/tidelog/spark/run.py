@@ -17,7 +17,7 @@ from tidelog.analysis.distribution import in_words
 from tidelog.data.dataset import Dataset
 from tidelog.errors import TidelogError
 from tidelog.spark import failures
-from tidelog.spark.metrics import Listener, Where, figures, observed, watermark
+from tidelog.spark.metrics import Listener, Where, described, figures, in_short, observed, watermark
 from tidelog.spark.pipeline import Pipeline, Sink
 from tidelog.spark.reasoning import Tagged, tagged
 from tidelog.spark.record import Record, agreed, kept_record, laid_out, record_of, write_record
@@ -259,15 +259,11 @@ class Stream:
         return write
 
     def _write(self, work: Tagged, batch: DataFrame, number: int) -> None:
-        job, p = self.ready, self.ready.pipeline
-        found = figures((json.loads(row[0]) for row in work.stats(batch).collect()), self._latest)
-        job.output(p.answers).write(work.answers(batch), number, found["answers"])
-        if p.late:
-            job.output(p.late).write(work.late(batch), number, found["late"])
-        if p.aside:
-            aside = work.set_aside(batch)
-            found["aside"] = aside.count()
-            job.output(p.aside).write(aside, number, found["aside"])
+        job = self.ready
+        told = (json.loads(row[0]) for row in work.stats(batch).collect())
+        found = figures(told, self._latest, work.job.program.rules)
+        with described(job.spark, in_short(number, found)):
+            self._give(work, batch, number, found)
         clock = found["watermark"]
         found |= watermark(found, work.columns.time.startswith("timestamp"))
         self._figures[number] = found
@@ -281,6 +277,17 @@ class Stream:
         done.held = sum(found["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):
             done.watermark, done.at = found["watermark"], Fraction(clock)
+
+    def _give(self, work: Tagged, batch: DataFrame, number: int, found: dict[str, Any]) -> None:
+        """All that leaves by a batch, to the sinks."""
+        job, p = self.ready, self.ready.pipeline
+        job.output(p.answers).write(work.answers(batch), number, found["answers"])
+        if p.late:
+            job.output(p.late).write(work.late(batch), number, found["late"])
+        if p.aside:
+            aside = work.set_aside(batch)
+            found["aside"] = aside.count()
+            job.output(p.aside).write(aside, number, found["aside"])
 
 
 def _written(job: Ready, work: Tagged, frame: DataFrame, batch: int) -> int:

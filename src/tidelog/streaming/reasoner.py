@@ -51,6 +51,7 @@ from tidelog.engine.steps import (
 from tidelog.engine.store import Int32s, Int64s, Rows, Store
 from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
+from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.times import parse_time
@@ -64,7 +65,7 @@ from tidelog.reasoning import (
     violation,
 )
 from tidelog.streaming import snapshot
-from tidelog.streaming.answers import Answers, Found, Step
+from tidelog.streaming.answers import Answers, Found, RuleCost, Step
 from tidelog.streaming.batch import Batch, Clock, Reading, arrange
 from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
@@ -160,6 +161,9 @@ class Reasoner:
         self._quiet = _quiet()
         self._ahead: Ahead | None = None
         self._deferred = FEW_DEFERRED
+        #: What each rule had done when the plans were last made, and the nanoseconds of all steps.
+        self._work: Int64s = np.zeros(len(program.rules), np.int64)
+        self._nanoseconds = 0
         self._form: Standing
         self._engine: Engine
         self._task: Task
@@ -238,6 +242,30 @@ class Reasoner:
             shown = "(operators)" if name.startswith("$") else name
             found[shown] = found.get(shown, 0) + self._engine.store.size(number)
         return found
+
+    def work(self) -> Int64s:
+        """What each rule of the program has done since this reasoner was made or loaded: see `RuleCost`."""
+        return self._work + self._engine.work(len(self.program.rules))
+
+    def slowest(self, count: int | None = None) -> list[RuleCost]:
+        """What the rules have cost since this reasoner was made or loaded, the most expensive first.
+
+        >>> import tidelog as tl
+        >>> program = tl.Program.parse("Pair(X,Y) :- A(X), A(Y). Big(X) :- A(X), X > 8.")
+        >>> reasoner = tl.Reasoner(program, "Pair")
+        >>> answers = reasoner.push(0, [f"A({i})" for i in range(10)])
+        >>> [(cost.rule, cost.work > 100) for cost in reasoner.slowest()]
+        [('Pair(X,Y) :- A(X), A(Y).', True)]
+        """
+        work = self.work()
+        total = int(work.sum())
+        order = [int(number) for number in np.argsort(-work, kind="stable")[:count] if work[number]]
+        seconds = self._nanoseconds / 1e9
+        rules = self.program.rules
+        return [
+            RuleCost(rules[n].text or format_rule(rules[n]), n, int(work[n]), seconds * int(work[n]) / total)
+            for n in order
+        ]
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
@@ -447,6 +475,7 @@ class Reasoner:
         factor = denominator // self._grid.denominator
         held = {name: self._engine.store.rows(i) for i, name in enumerate(self._form.names)}
         later = self._engine.store.deferred()
+        self._work = self.work()
         self._grid = Grid(self._dense, denominator)
         for place in (NOW, LAST, CLOSED, FRONTIER, EVALUATED, REPORTED):
             self._at[place] = _finer(int(self._at[place]), factor)
@@ -653,6 +682,7 @@ class Reasoner:
                 violated, stop = self._violation(), step + 1
             else:
                 break
+        self._nanoseconds += int(taken[first:step, steps.TOOK].sum())
         if store.later_end > self._deferred:
             store.defer(store.deferred())
             self._deferred = max(FEW_DEFERRED, 2 * store.later_end)
