@@ -386,6 +386,26 @@ def with_the_same_change(folder: Path) -> tuple[list[str], tuple[str, ...]]:
     return [format_fact(fact, True) for fact in found], reasoner.notes
 
 
+def test_rows_that_are_no_facts_let_time_pass(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    for name in ("2.json", "3.json"):
+        (turbines / "readings" / name).unlink()
+    cold = {"turbine": "t2", "celsius": 20, "at": "2026-01-31T11:00:00.5Z"}
+    (turbines / "readings" / "2.json").write_text(json.dumps(cold) + "\n")
+    pipeline = changed(turbines)
+    stream = finished(ready(spark, pipeline))
+    hot = [json.loads(line) for line in (turbines / "readings" / "1.json").open()]
+    facts = [f"Hot({row['turbine']})@{row['at']}" for row in hot if row["celsius"] > 80]
+    local = tl.Reasoner(pipeline.program, "Overheated")
+    local.push("2026-01-31T10:00:00Z", [])
+    expected = [fact for step in local.feed(tl.Dataset.from_facts(facts)) for fact in step.answers]
+    expected += local.push("2026-01-31T11:00:00Z", [])
+    assert expected
+    assert answers_of(spark, turbines) == sorted(format_fact(fact, True) for fact in expected)
+    assert stream.progress.watermark == "2026-01-31T10:59:50.5Z"
+
+
 def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:
     from tidelog.spark.run import ready
 

@@ -242,3 +242,19 @@ def test_other_keys_are_refused_before_the_first_batch() -> None:
     other = ClockSource({"keys": "0,1,2,3", "woken": "4"}).streamReader(None)
     with pytest.raises(tl.TidelogError, match="TL403"):
         other.latestOffset(offset, ReadAllAvailable())
+
+
+def test_engines_that_nobody_asks_for_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator, "_SINCE", {})
+    clock = [0.0]
+    monkeypatch.setattr(operator, "monotonic", lambda: clock[0])
+    batches = micro_batches(2, NODES)
+    ended = start(ABSENT, "Down", 0, faults=False)
+    ended.batch(batches[0])
+    assert len(operator._ENGINES) == 2
+    other = start(ABSENT, "Down", 0, faults=False)
+    expected = list(by_batch(start(ABSENT, "Down", 0, faults=False), batches))
+    for number, batch in enumerate(batches):
+        clock[0] += operator._IDLE / 2
+        assert list(by_batch(other, [batch])) == expected[number : number + 1]
+    assert {run for run, _, _ in operator._ENGINES} == {str(id(other))}

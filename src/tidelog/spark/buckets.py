@@ -19,7 +19,7 @@ import numpy as np
 from tidelog.analysis.stage_programs import OUT as GIVEN
 from tidelog.analysis.stage_programs import stage_program, stage_query
 from tidelog.data import pieces
-from tidelog.data.columns import Columns, Relation
+from tidelog.data.columns import Columns
 from tidelog.data.dataset import Dataset
 from tidelog.data.pieces import Piece
 from tidelog.data.symbols import Symbols
@@ -31,6 +31,7 @@ from tidelog.model import relation_of
 from tidelog.reasoning import on_timeline, timeline_of
 from tidelog.spark.plan import TIMES, Job, Part, other_layout
 from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
+from tidelog.spark.slices import chosen
 from tidelog.streaming.answers import Step as Taken
 from tidelog.streaming.reasoner import Reasoner
 from tidelog.streaming.snapshot import differs
@@ -117,7 +118,7 @@ class Bucket:
             rows += self._leaving(taken)
         if not self.part.last:
             rows += self._told()
-        rows.append(self._stats(costs, rows, perf_counter() - begun))
+        rows.append(self._stats(costs, perf_counter() - begun))
         return rows
 
     def save(self) -> bytes:
@@ -220,7 +221,7 @@ class Bucket:
         shares = zip(self.part.stage.rules, work.tolist(), strict=False)
         return {number: [done, round(seconds * done / total, 9)] for number, done in shares if done}
 
-    def _stats(self, costs: dict[int, list[float]], rows: list[Row], seconds: float) -> Row:
+    def _stats(self, costs: dict[int, list[float]], seconds: float) -> Row:
         step = self.reasoner.stats
         figures = {
             "stage": self.part.number,
@@ -229,7 +230,6 @@ class Bucket:
             "held": self.reasoner.held(),
             "window_facts": step.window_facts,
             "history_atoms": step.history_atoms,
-            "late": sum(len(pieces.unpacked(row.payload)) for row in rows if row.kind == LATE),
             "answers": len(step.answers) if self.part.last else 0,
             "rules": costs,
             "seconds": round(seconds, 6),
@@ -285,7 +285,8 @@ def share(part: Part, bucket: int, background: Dataset) -> Dataset:
 
 
 def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Time) -> tuple[list[bytes], list[Row]]:
-    """The facts for a bucket that are not later than their delay allows, and rows for those that are, each once."""
+    """The facts for a bucket that are not later than their delay allows, and rows for those that are, each once, and
+    for their number."""
     if isinstance(clock, float):
         return list(facts), []
     dense = timeline_of(job.program, job.parts[0].timeline) == "rational"
@@ -299,18 +300,14 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
         if not late.any():
             kept.append(payload)
             continue
-        symbols = Symbols()
-        ids = symbols.intern_all(piece.pool.copy(), piece.offsets.copy())
-        relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
         if not late.all():
-            timely_part = pieces.part_of(relation, ~late)
-            kept.append(pieces.packed(symbols, piece.denominator, piece.dates, timely_part))
+            kept.append(chosen(piece, ~late))
         if piece.predicate == TIMES:
             continue
         first = job.routes[job.sources[piece.predicate]][0]
         if (first.stage, first.name) == (stage, piece.predicate) and (first.key is not None or not bucket):
-            late_part = pieces.part_of(relation, late)
-            rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
+            rows.append(Row(bucket, OUT, LATE, chosen(piece, late)))
+            rows.append(Row(bucket, OUT, STATS, json.dumps({"late": int(late.sum())}).encode()))
     return kept, rows
 
 

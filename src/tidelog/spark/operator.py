@@ -10,6 +10,7 @@ token, is made from base and deltas.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
 
-#: The engines of this worker, by run, stage and bucket, each with the token of its version.
+#: The engines of this worker, by run, stage and bucket, with the tokens of their versions, and since when.
 _ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
+_SINCE: dict[tuple[str, int, int], float] = {}
+#: Seconds after which an engine is dropped that nobody has asked for: its query may have ended.
+_IDLE = 600.0
 
 #: A base is cut into chunks of so many bytes.
 _CHUNK = 1 << 20
@@ -134,7 +138,7 @@ class BucketProcessor(StatefulProcessor):
         else:
             self._deltas.appendValue((delta,))
             self._version.update((token, base, deltas + len(delta), steps + 1))
-        _ENGINES[self._run, self._part.number, bucket] = token, engine
+        _cache((self._run, self._part.number, bucket), token, engine)
         return rows
 
     def _keep(self, state: bytes, token: str = "") -> None:
@@ -174,3 +178,12 @@ class BucketProcessor(StatefulProcessor):
                 "payload": [row.payload for row in rows],
             }
         )
+
+
+def _cache(place: tuple[str, int, int], token: str, engine: Bucket) -> None:
+    """Keeps an engine for the next step, and drops those that nobody has asked for."""
+    now = monotonic()
+    for other in [other for other, since in _SINCE.items() if now - since > _IDLE]:
+        del _SINCE[other]
+        _ENGINES.pop(other, None)
+    _ENGINES[place], _SINCE[place] = (token, engine), now

@@ -53,6 +53,16 @@ class Source:
     history: str | None
     place: Place | None
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it streams the files of one folder, which has to be there."""
+        return self.stream and self.format in FILES and self.path is not None and not set("*?[{") & set(self.path)
+
+    @property
+    def moves_clock(self) -> bool:
+        """Whether all its rows move the clock of the stream, facts or not."""
+        return self.stream and self.time is not None
+
 
 @dataclass(frozen=True)
 class FactQuery:

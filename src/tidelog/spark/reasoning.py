@@ -6,7 +6,7 @@ rows and keeps the state. All rows take one way, also what is late, set aside or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -30,6 +30,7 @@ from tidelog.spark.batch import Worker, backfiller, evaluator
 from tidelog.spark.buckets import Bucket, read_time
 from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
 from tidelog.spark.plan import Job, job, spread
+from tidelog.spark.session import require_state_store
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.times import Times
 from tidelog.timeline.interval import INF
@@ -104,13 +105,15 @@ def tagged(
     backfill: bool = False,
     initial: DataFrame | None = None,
     changed_rules: bool = False,
+    clocked: Collection[str] = (),
 ) -> Tagged:
     """A job that reasons over fact DataFrames, with all that it gives.
 
     `buckets` is how many engines share the work (`spark.sql.shuffle.partitions` unless given). `set_aside` keeps rows
     without a value for an argument or a time apart instead of failing. `between` is for batch jobs. `delay`, `at` and
     `memory` are for streams, as the streaming reasoner has them; with `heartbeat`, the wall clock moves a stream on so
-    often, and `until` ends it.
+    often. `until` ends it: the first batch moves time there, so that all that comes after it is late. It is for a query
+    that goes on from a checkpoint by which all but what one batch takes has been read.
 
     With `backfill`, batch DataFrames are taken as a stream that has passed: the job gives the answers that are certain
     at its end, and `saved()`, its state. A stream that is given this state as `initial` goes on from there.
@@ -118,6 +121,10 @@ def tagged(
     A stream goes on from a checkpoint with the rules that made it. With `changed_rules` they may be others: what can be
     kept is kept, as `Reasoner.load` does, and `stats()` of the first steps have `notes` on what cannot. The split has
     to stay as it is, and of several stages only the rules of the last may change.
+
+    Time is that of the latest fact. `clocked` names the predicates whose DataFrames move Spark's watermark themselves,
+    by a column on its own clock (`sources.on_spark_clock`) that they no longer have: there rows count that are no
+    facts. With several watermarks, the query must run under the policy that takes the largest (`session.CLOCK`).
     """
     timeline_of(program, timeline)
     strata(program.rules)
@@ -155,8 +162,9 @@ def tagged(
     if not batch:
         _try_out(work, known)
     if streaming:
+        require_state_store(spark)
         clock = {k: str(v) for k, v in (("every", heartbeat), ("until", until)) if v is not None}
-        frame = _streaming(spark, work, inputs, told, set_aside, clock, initial)
+        frame = _streaming(spark, work, inputs, told, set_aside, clock, initial, clocked)
     elif backfill:
         last = _last(inputs) if until is None else until
         frame = _batch(spark, work, inputs, told, set_aside, lambda stage: backfiller(work, stage, told, last))
@@ -173,6 +181,7 @@ def _streaming(
     set_aside: bool,
     clock: Mapping[str, str],
     initial: DataFrame | None,
+    clocked: Collection[str],
 ) -> DataFrame:
     from tidelog.spark.clock import ClockSource
     from tidelog.spark.operator import BucketProcessor
@@ -182,11 +191,16 @@ def _streaming(
     spark.dataSource.register(ClockSource)
     woken = {"keys": ",".join(map(str, keys)), "woken": str(work.parts[0].buckets)}
     frames = [spark.readStream.format(ClockSource.name()).options(**woken, **clock).load()]
-    for frame, shape in inputs.values():
-        frames.append(frame.mapInArrow(packer(work, shape, keys, timed=True, set_aside=set_aside), rows.TIMED_ROW))
+    others: list[DataFrame] = []
+    for name, (frame, shape) in inputs.items():
+        timed = name not in clocked
+        packed = frame.mapInArrow(
+            packer(work, shape, keys, timed=timed, set_aside=set_aside), rows.TIMED_ROW if timed else rows.ROW
+        )
+        (frames if timed else others).append(packed)
     # The clock is Spark's watermark, the largest time of all rows. Its column goes before the first stage, so that
     # Spark has nothing to drop late rows by: what is late is for the reasoner to say.
-    packed = _union(frames).withWatermark("time", "0 seconds").drop("time")
+    packed = _union([_union(frames).withWatermark("time", "0 seconds").drop("time"), *others])
     run = uuid4().hex
     for part in work.parts:
         processor = BucketProcessor(run, work, part.number, keys, background)
