@@ -128,9 +128,9 @@ def wait_for(come: object, process: subprocess.Popen[bytes]) -> None:
         ),
         (
             "Job aborted\nCaused by: org.apache.spark.SparkFileNotFoundException: [FAILED_READ_FILE.FILE_NOT_EXIST] "
-            "Encountered error while reading file file:///data/1.json. File does not exist.\n\tat x",
+            "Encountered error while reading file file:///d/1.json. File does not exist.\n\tat x",
             "TL806",
-            "a file of a source is gone: Encountered error while reading file file:///data/1.json. File does not exist.",
+            "a file of a source is gone: Encountered error while reading file file:///d/1.json. File does not exist.",
         ),
     ],
 )

@@ -300,12 +300,16 @@ def finished(job: Ready) -> Stream:
     stream = Stream(job)
     stream.start()
     try:
-        while stream.running:
-            stream.wait(1)
+        watch(stream)
     finally:
         stream.stop()
         stream.close()
     return stream
+
+
+def watch(stream: Stream) -> None:
+    while stream.running:
+        stream.wait(0.5)
 
 
 def answers_of(spark: SparkSession, folder: Path) -> list[str]:
@@ -404,6 +408,71 @@ def test_rows_that_are_no_facts_let_time_pass(spark: SparkSession, turbines: Pat
     assert expected
     assert answers_of(spark, turbines) == sorted(format_fact(fact, True) for fact in expected)
     assert stream.progress.watermark == "2026-01-31T10:59:50.5Z"
+
+
+def test_a_folder_that_disappears_ends_the_job_and_the_next_run_goes_on(
+    spark: SparkSession, turbines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tidelog.spark import run
+
+    monkeypatch.setattr(run, "_LOOK_AFTER", 0.0)
+    readings, elsewhere = turbines / "readings", turbines / "elsewhere"
+    waiting = (readings / "3.json").rename(turbines / "3.json")
+    stream = run.Stream(run.ready(spark, changed(turbines, trigger='trigger = "1s"')))
+    stream.start()
+    try:
+        while not stream.progress.answers:
+            assert stream.running
+            stream.wait(0.2)
+        readings.rename(elsewhere)
+        with pytest.raises(TidelogError) as raised:
+            watch(stream)
+    finally:
+        stream.stop()
+        stream.close()
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.place and found.place.line) == ("TL806", 8)
+    assert "the source `readings` is gone" in found.message
+    assert answers_of(spark, turbines) == ANSWERS[:1]
+    with pytest.raises(TidelogError, match="TL806"):
+        run.ready(spark, load_pipeline(turbines / "pipeline.toml"))
+    elsewhere.rename(readings)
+    waiting.rename(readings / "3.json")
+    finished(run.ready(spark, changed(turbines, trigger='trigger = "available-now"')))
+    assert answers_of(spark, turbines) == ANSWERS
+
+
+SOURCE = """
+from datetime import UTC, datetime, timedelta
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+class Beats(DataSourceStreamReader):
+    def initialOffset(self): return {"at": 0}
+    def latestOffset(self): return {"at": 13}
+    def partitions(self, start, end): return [InputPartition((start["at"], end["at"]))]
+    def read(self, partition):
+        for i in range(*partition.value):
+            yield "t1", 99.0 if i < 9 else 20.0, datetime(2026, 1, 31, 10, tzinfo=UTC) + timedelta(seconds=5 * i)
+
+class Readings(DataSource):
+    @classmethod
+    def name(cls): return "readings"
+    def schema(self): return "turbine string, celsius double, at timestamp"
+    def streamReader(self, schema): return Beats()
+"""
+
+
+def test_a_source_in_python(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    (turbines / "readings_source.py").write_text(SOURCE)
+    pipeline = changed(turbines, format='format = "readings"\npython = "readings_source:Readings"', path="", schema="")
+    text = (turbines / "pipeline.toml").read_text()
+    sinks = text.index("[sinks.answers]")
+    (turbines / "pipeline.toml").write_text(text[:sinks] + '[sinks.answers]\nformat = "json"\npath = "run/answers"\n')
+    pipeline = load_pipeline(turbines / "pipeline.toml")
+    finished(ready(spark, pipeline))
+    assert answers_of(spark, turbines) == ["Overheated(t1)@[2026-01-31T10:00:30Z,2026-01-31T10:00:50Z]"]
 
 
 def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:

@@ -129,6 +129,20 @@ def tagged(
     timeline_of(program, timeline)
     strata(program.rules)
     streaming = any(frame.isStreaming for frame in facts.values())
+    kind = "streaming" if streaming else "backfill" if backfill else "batch"
+    given = {
+        "between": between is not None,
+        "delay": delay != 0,
+        "at": at is not None,
+        "memory": memory is not None,
+        "heartbeat": heartbeat is not None,
+        "until": until is not None,
+        "backfill": backfill,
+        "initial": initial is not None,
+        "changed_rules": changed_rules,
+        "clocked": bool(clocked),
+    }
+    _refuse_options(kind, {name for name, is_given in given.items() if is_given})
     shapes = _shapes(program, facts)
     require_known([query], known_predicates(program, facts))
     if streaming:
@@ -171,6 +185,32 @@ def tagged(
     else:
         frame = _batch(spark, work, inputs, told, set_aside, lambda stage: evaluator(work, stage, told, between))
     return Tagged(frame, split, work, columns)
+
+
+#: The options that not every kind of job has.
+_OPTIONS = {
+    "batch": {"between"},
+    "backfill": {"backfill", "delay", "at", "memory", "until"},
+    "streaming": {"delay", "at", "memory", "heartbeat", "until", "initial", "changed_rules", "clocked"},
+}
+
+
+def _refuse_options(kind: str, given: Collection[str]) -> None:
+    """Refuses options that a job of this kind would not look at."""
+    known = set().union(*_OPTIONS.values())
+    wrong = sorted((known & set(given)) - _OPTIONS[kind])
+    if not wrong:
+        return
+    which = ", ".join(f"`{name}`" for name in wrong)
+    why = "the DataFrames stream" if kind == "streaming" else "no DataFrame streams"
+    raise TidelogError(
+        Diagnostic(
+            "TL805",
+            f"{which} {'is' if len(wrong) == 1 else 'are'} not for a {kind} job",
+            law=f"{why}, so the options are {', '.join(sorted(_OPTIONS[kind]))}",
+            help="leave it out" if len(wrong) == 1 else "leave them out",
+        )
+    )
 
 
 def _streaming(
