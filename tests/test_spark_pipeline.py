@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -462,17 +463,25 @@ class Readings(DataSource):
 """
 
 
-def test_a_source_in_python(spark: SparkSession, turbines: Path) -> None:
+def test_a_source_in_python_and_a_heartbeat(spark: SparkSession, turbines: Path) -> None:
     from tidelog.spark.run import ready
 
     (turbines / "readings_source.py").write_text(SOURCE)
-    pipeline = changed(turbines, format='format = "readings"\npython = "readings_source:Readings"', path="", schema="")
     text = (turbines / "pipeline.toml").read_text()
-    sinks = text.index("[sinks.answers]")
-    (turbines / "pipeline.toml").write_text(text[:sinks] + '[sinks.answers]\nformat = "json"\npath = "run/answers"\n')
-    pipeline = load_pipeline(turbines / "pipeline.toml")
-    finished(ready(spark, pipeline))
+    for old, new in (
+        ('format = "json"\npath = "readings"', 'format = "readings"\npython = "readings_source:Readings"'),
+        ('schema = "turbine STRING, celsius DOUBLE, at TIMESTAMP"\n', ""),
+        ('delay = "10s" ', 'heartbeat = "1s"\ndelay = "10s" '),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (turbines / "pipeline.toml").write_text(text)
+    stream = finished(ready(spark, changed(turbines)))
     assert answers_of(spark, turbines) == ["Overheated(t1)@[2026-01-31T10:00:30Z,2026-01-31T10:00:50Z]"]
+    assert stream.progress.facts == 9
+    # The rows are of January; time has gone on to where the clock on the wall is.
+    assert stream.progress.at is not None
+    assert 0 < time.time() - stream.progress.at < 3600
 
 
 def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:

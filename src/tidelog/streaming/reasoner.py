@@ -206,6 +206,7 @@ class Reasoner:
         """
         self._settle()
         self._fit(t)
+        self.dates |= data.dates
         data = self._on_grid(data)
         if times is not None and self._output is not None:
             self._output.note(times)
