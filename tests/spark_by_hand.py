@@ -6,6 +6,7 @@ each batch, and to lose its workers or try a task again when it likes.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -24,7 +25,7 @@ from tidelog.spark.batch import backfiller
 from tidelog.spark.facts import sent
 from tidelog.spark.operator import BucketProcessor
 from tidelog.spark.plan import Job, job
-from tidelog.spark.rows import ANSWER, LATE, OUT, STATE, WAKE, Row, as_arrow, on_clock
+from tidelog.spark.rows import ANSWER, LATE, OUT, STATE, STATS, WAKE, Row, as_arrow, on_clock
 from tidelog.streaming.alerts import Alerting
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.state import unpack
@@ -102,6 +103,8 @@ class ByHand:
     handles: dict[tuple[int, int], _Handle] = field(default_factory=dict)
     answers: list[Fact] = field(default_factory=list)
     late: list[Fact] = field(default_factory=list)
+    #: The figures of all steps.
+    stats: list[dict[str, Any]] = field(default_factory=list)
     begun: bool = False
     #: The caches of two workers that tasks run in, with faults; each has what it knew when it was last asked.
     workers: list[dict[tuple[str, int, int], tuple[str, Any]]] = field(default_factory=lambda: [{}, {}])
@@ -135,6 +138,26 @@ class ByHand:
             alerts=alerts,
         )
         return ByHand(split, work, tuple(pieces.pieces_of(known)), random.Random(seed), faults)
+
+    def changed(self, program: tl.Program, background: Sequence[Fact] = ()) -> ByHand:
+        """The same job, stopped and started again with other rules, with all that Spark kept of it."""
+        known = tl.Dataset.from_facts(background)
+        part = self.job.parts[-1]
+        work = job(
+            program,
+            self.job.query,
+            distribution(program, self.job.query, background={name for name, _ in known.relations}),
+            buckets=max(part.buckets for part in self.job.parts),
+            delays=self.job.delays,
+            timeline=part.timeline,
+            memory=part.memory,
+            at=part.at,
+            changed=True,
+        )
+        other = replace(self, job=work, background=tuple(pieces.pieces_of(known)), handles=deepcopy(self.handles))
+        other.answers, other.late, other.stats, other.workers = [], [], [], [{}, {}]
+        operator._ENGINES.clear()
+        return other
 
     def batch(self, facts: Iterable[Fact] = (), until: Fraction | None = None) -> None:
         """One micro-batch, with the watermark that those before it have left."""
@@ -183,6 +206,8 @@ class ByHand:
             if row.kind in (ANSWER, LATE):
                 found = list(pieces.dataset([pieces.unpacked(row.payload)]))
                 (self.answers if row.kind == ANSWER else self.late).extend(found)
+            elif row.kind == STATS:
+                self.stats.append(json.loads(row.payload))
 
     def _stage(self, stage: int, rows: Sequence[Row]) -> Iterator[Row]:
         by_bucket: dict[int, list[Row]] = {}

@@ -126,6 +126,12 @@ def wait_for(come: object, process: subprocess.Popen[bytes]) -> None:
             "TL810",
             "the job failed: File file:/data/1.parquet does not exist",
         ),
+        (
+            "Job aborted\nCaused by: org.apache.spark.SparkFileNotFoundException: [FAILED_READ_FILE.FILE_NOT_EXIST] "
+            "Encountered error while reading file file:///d/1.json. File does not exist.\n\tat x",
+            "TL806",
+            "a file of a source is gone: Encountered error while reading file file:///d/1.json. File does not exist.",
+        ),
     ],
 )
 def test_what_fails_in_a_worker_is_said_without_its_stack(said: str, code: str, message: str) -> None:

@@ -22,7 +22,7 @@ from tidelog.language.syntax import Fact
 from tidelog.spark import reason, tagged
 from tidelog.spark.plan import spread
 from tidelog.spark.reasoning import Tagged
-from tidelog.spark.session import session
+from tidelog.spark.session import STATE, session
 from tidelog.timeline.interval import INF, Interval, Time
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -196,6 +196,24 @@ def test_what_is_wrong_with_frames_is_said_before_a_job_starts(spark: SparkSessi
     assert "`time` of type string cannot be a time" in text
     assert "`m` of type array<string> cannot be an argument" in text
     assert "did you mean Node?" in text
+    good = spark.createDataFrame([("a", 1)], "m string, time long")
+    with pytest.raises(tl.TidelogError, match="`delay`, `heartbeat` are not for a batch job"):
+        reason(spark, program, "Twice", {"Hot": good}, delay=3, heartbeat=Fraction(1))
+    live = spark.readStream.format("rate").load().selectExpr("string(value) as m", "timestamp as time")
+    with pytest.raises(tl.TidelogError, match="`between` is not for a streaming job"):
+        reason(spark, program, "Twice", {"Hot": live}, between=(0, 1))
+
+
+def test_a_session_that_cannot_keep_state_is_refused_for_streams(spark: SparkSession) -> None:
+    program = tl.Program.parse("Twice(M) :- Hot(M), Diamondminus(0,10] Hot(M).")
+    other = spark.newSession()
+    hdfs = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    other.conf.set(next(iter(STATE)), hdfs)
+    live = other.readStream.format("rate").load().selectExpr("string(value) as m", "timestamp as time")
+    with pytest.raises(tl.TidelogError, match="TL811") as caught:
+        reason(other, program, "Twice", {"Hot": live})
+    assert f'spark.conf.set("{next(iter(STATE))}", ' in str(caught.value)
+    reason(other, program, "Twice", {"Hot": other.createDataFrame([("a", 1)], "m string, time long")})
 
 
 def test_rows_without_a_value_are_set_aside_or_refused(spark: SparkSession) -> None:

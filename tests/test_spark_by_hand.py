@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -20,6 +23,8 @@ from strategies import Case, Features, cases
 from streams import Plan, Setup, arrivals, plans, set_up
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
+from tidelog.spark import slices
+from tidelog.spark.metrics import Where, figures, in_short
 
 STREAMS = (
     Features(endless_data=False),
@@ -57,7 +62,8 @@ def by_many(setup: Setup, plan: Plan, end: Fraction, buckets: int) -> ByHand:
     facts = [fact for _, fact in arrivals(setup, plan, choose)]
     if facts and choose.random() < 0.3:
         size = choose.randint(1, len(facts))
-        work.backfill(facts[:size])
+        with patch.object(slices, "FACTS", choose.choice((1, 2, 1000))):
+            work.backfill(facts[:size])
         facts = facts[size:]
     while facts:
         size = choose.randint(1, len(facts))
@@ -139,7 +145,21 @@ def test_late_facts_are_told_once_and_change_nothing() -> None:
     work.batch(until=Fraction(30))
     work.batch()
     assert sorted(map(format_fact, work.late)) == ["A(x)@8", "B(y)@7", "C(y)@7"]
+    assert sum(step.get("late", 0) for step in work.stats) == 3
     assert [format_fact(fact) for fact in work.answers] == ["Both(x)@10"]
+
+
+def test_late_facts_of_a_later_stage_are_counted_too() -> None:
+    program = tl.Program.parse(
+        "Down(X) :- Node(X), not Diamondminus[0,3] Beat(X). Bad(Z) :- Down(X), In(X,Z), Diamondminus[0,2] Alarm(Z)."
+    )
+    known = list(tl.Dataset.from_facts(["Node(a)", "In(a,z)"]))
+    work = ByHand.start(program, "Bad", known, buckets=2)
+    assert "Alarm" in work.split.stages[1].inputs
+    for time, late in ((10, []), (20, ["Alarm(z)@8", "Alarm(z)@9", "Beat(a)@3"])):
+        work.batch(tl.Dataset.from_facts([f"Beat(a)@{time}", *late]))
+    assert sorted(map(format_fact, work.late)) == ["Alarm(z)@8", "Alarm(z)@9", "Beat(a)@3"]
+    assert sum(step.get("late", 0) for step in work.stats) == 3
 
 
 def test_a_bucket_that_no_fact_reaches_notices_absence() -> None:
@@ -152,3 +172,44 @@ def test_a_bucket_that_no_fact_reaches_notices_absence() -> None:
     found = {format_fact(fact) for fact in work.answers}
     others = {f"Down(n{i})@{t}" for i in range(8) for t in (0, 10, 20) if i != 1}
     assert found == others | {"Down(n1)@10"}
+
+
+def test_figures_of_a_batch_name_the_slowest_rules() -> None:
+    rules = "Pair(X,Y) :- A(X), B(Y). Both(X) :- Pair(X,Y), C(Y). Both(X) :- C(X), D(X)."
+    program = tl.Program.parse(rules)
+    work = ByHand.start(program, "Both", buckets=3)
+    work.batch([tl.Fact(name, (f"{i}",), tl.Interval.point(Fraction(0))) for name in "ABCD" for i in range(20)])
+    work.batch(until=Fraction(5))
+    work.batch()
+    latest: dict[Where, Mapping[str, Any]] = {}
+    found = figures([{"facts_in": 50}, *work.stats, {"facts_in": 30}], latest, program.rules)
+    assert (found["facts_in"], found["answers"], found["late"]) == (80, 20, 0)
+    costs = {cost["rule"]: cost for cost in found["rules"]}
+    assert next(iter(costs)) in ("Pair(X,Y) :- A(X), B(Y).", "Both(X) :- Pair(X,Y), C(Y).")
+    assert set(costs) == {rule.text for rule in program.rules}
+    assert costs["Both(X) :- C(X), D(X)."]["work"] >= 40
+    assert costs["Pair(X,Y) :- A(X), B(Y)."]["work"] >= 400
+    engines = sum(step["seconds"] for step in work.stats)
+    assert 0 < sum(cost["seconds"] for cost in costs.values()) <= engines
+    assert "80 facts in, 20 answers, 0 late" in in_short(3, found)
+    again = figures([], latest, program.rules)
+    assert (again["facts_in"], again["rules"], again["held"]) == (0, [], found["held"])
+
+
+def test_a_history_is_taken_stretch_by_stretch() -> None:
+    """What an engine holds at most is what the stream would make it hold, and not all that ever came."""
+    program = tl.Program.parse("Up(X) :- Diamondminus[0,3] Beat(X), not Diamondminus[0,1] Alarm(X).")
+    facts = list(tl.Dataset.from_facts(f"Beat(n{t % 5})@{t}" for t in range(400)))
+    most = []
+    for size in (1 << 20, 20):
+        work = ByHand.start(program, "Up", buckets=2)
+        with patch.object(slices, "FACTS", size):
+            work.backfill(facts)
+        most.append(max(step["window_facts"] for step in work.stats))
+        answers = sorted(map(format_fact, work.answers))
+        assert len({fact.args for fact in work.answers}) == 5
+        assert [step["t"] for step in work.stats if step["bucket"] == 0][-1] == "399"
+    local = tl.Reasoner(program, "Up")
+    steps = list(local.feed(tl.Dataset.from_facts(facts)))
+    assert answers == sorted(format_fact(fact) for step in steps for fact in step.answers)
+    assert most[1] < 60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import tidelog as tl
 from tidelog.errors import TidelogError
+from tidelog.language.facts import format_fact
 from tidelog.spark.pipeline import Pipeline, Sink, load_pipeline
 from tidelog.spark.record import kept_record
 from tidelog.spark.session import STATE, lacking, query_settings, session
@@ -298,12 +301,16 @@ def finished(job: Ready) -> Stream:
     stream = Stream(job)
     stream.start()
     try:
-        while stream.running:
-            stream.wait(1)
+        watch(stream)
     finally:
         stream.stop()
         stream.close()
     return stream
+
+
+def watch(stream: Stream) -> None:
+    while stream.running:
+        stream.wait(0.5)
 
 
 def answers_of(spark: SparkSession, folder: Path) -> list[str]:
@@ -349,6 +356,132 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     assert [found.code for found in raised.value.diagnostics] == ["TL809"] * 2
     assert "`delay` as 10, and now 1" in said[0]
     assert "it had `Overheated(X) :- Boxminus[0,30] Diamondminus[0,10] Hot(X).`" in said[1]
+
+    # If they are asked for, the answers are those of the local reasoner with the same change.
+    lines = [
+        f'{{"turbine": "t2", "celsius": 99, "at": "2026-01-31T10:0{3 + s // 60}:{s % 60:02}Z"}}' for s in (0, 8, 95)
+    ]
+    (turbines / "readings" / "5.json").write_text("\n".join(lines) + "\n")
+    stream = finished(ready(spark, changed(turbines, delay='delay = "10s"\nchanged_rules = true')))
+    expected, notes = with_the_same_change(turbines)
+    assert answers_of(spark, turbines) == sorted(ANSWERS + expected)
+    assert len(expected) == 1
+    assert set(stream.progress.notes) == set(notes)
+    # From then on these are its rules.
+    changed(turbines, changed_rules="")
+    finished(ready(spark, load_pipeline(turbines / "pipeline.toml")))
+    assert len(answers_of(spark, turbines)) == len(ANSWERS) + 1
+    (turbines / "rules.dmtl").write_text("Overheated(X) :- Hot(X), Diamondminus[0,10s] Hot(Y).")
+    with pytest.raises(TidelogError, match="cannot go on with these rules: in stage 1, Hot"):
+        finished(ready(spark, changed(turbines, delay='delay = "10s"\nchanged_rules = true')))
+
+
+def with_the_same_change(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The answers of the local reasoner after the rules have changed, and what it says of the change."""
+
+    def hot(*names: str) -> tl.Dataset:
+        rows = [json.loads(line) for name in names for line in (folder / "readings" / name).open()]
+        return tl.Dataset.from_facts(f"Hot({row['turbine']})@{row['at']}" for row in rows if row["celsius"] > 80)
+
+    before = tl.Program.load(EXAMPLES / "turbines" / "rules.dmtl")
+    reasoner = tl.Reasoner(before, "Overheated", delay=10)
+    list(reasoner.feed(hot("1.json", "2.json", "3.json")))
+    reasoner = tl.Reasoner.load(reasoner.save(), tl.Program.load(folder / "rules.dmtl"), changed=True)
+    found = [fact for step in reasoner.feed(hot("5.json")) for fact in step.answers]
+    return [format_fact(fact, True) for fact in found], reasoner.notes
+
+
+def test_rows_that_are_no_facts_let_time_pass(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    for name in ("2.json", "3.json"):
+        (turbines / "readings" / name).unlink()
+    cold = {"turbine": "t2", "celsius": 20, "at": "2026-01-31T11:00:00.5Z"}
+    (turbines / "readings" / "2.json").write_text(json.dumps(cold) + "\n")
+    pipeline = changed(turbines)
+    stream = finished(ready(spark, pipeline))
+    hot = [json.loads(line) for line in (turbines / "readings" / "1.json").open()]
+    facts = [f"Hot({row['turbine']})@{row['at']}" for row in hot if row["celsius"] > 80]
+    local = tl.Reasoner(pipeline.program, "Overheated")
+    local.push("2026-01-31T10:00:00Z", [])
+    expected = [fact for step in local.feed(tl.Dataset.from_facts(facts)) for fact in step.answers]
+    expected += local.push("2026-01-31T11:00:00Z", [])
+    assert expected
+    assert answers_of(spark, turbines) == sorted(format_fact(fact, True) for fact in expected)
+    assert stream.progress.watermark == "2026-01-31T10:59:50.5Z"
+
+
+def test_a_folder_that_disappears_ends_the_job_and_the_next_run_goes_on(
+    spark: SparkSession, turbines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tidelog.spark import run
+
+    monkeypatch.setattr(run, "_LOOK_AFTER", 0.0)
+    readings, elsewhere = turbines / "readings", turbines / "elsewhere"
+    waiting = (readings / "3.json").rename(turbines / "3.json")
+    stream = run.Stream(run.ready(spark, changed(turbines, trigger='trigger = "1s"')))
+    stream.start()
+    try:
+        while not stream.progress.answers:
+            assert stream.running
+            stream.wait(0.2)
+        readings.rename(elsewhere)
+        with pytest.raises(TidelogError) as raised:
+            watch(stream)
+    finally:
+        stream.stop()
+        stream.close()
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.place and found.place.line) == ("TL806", 8)
+    assert "the source `readings` is gone" in found.message
+    assert answers_of(spark, turbines) == ANSWERS[:1]
+    with pytest.raises(TidelogError, match="TL806"):
+        run.ready(spark, load_pipeline(turbines / "pipeline.toml"))
+    elsewhere.rename(readings)
+    waiting.rename(readings / "3.json")
+    finished(run.ready(spark, changed(turbines, trigger='trigger = "available-now"')))
+    assert answers_of(spark, turbines) == ANSWERS
+
+
+SOURCE = """
+from datetime import UTC, datetime, timedelta
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+class Beats(DataSourceStreamReader):
+    def initialOffset(self): return {"at": 0}
+    def latestOffset(self): return {"at": 13}
+    def partitions(self, start, end): return [InputPartition((start["at"], end["at"]))]
+    def read(self, partition):
+        for i in range(*partition.value):
+            yield "t1", 99.0 if i < 9 else 20.0, datetime(2026, 1, 31, 10, tzinfo=UTC) + timedelta(seconds=5 * i)
+
+class Readings(DataSource):
+    @classmethod
+    def name(cls): return "readings"
+    def schema(self): return "turbine string, celsius double, at timestamp"
+    def streamReader(self, schema): return Beats()
+"""
+
+
+def test_a_source_in_python_and_a_heartbeat(spark: SparkSession, turbines: Path) -> None:
+    from tidelog.spark.run import ready
+
+    (turbines / "readings_source.py").write_text(SOURCE)
+    text = (turbines / "pipeline.toml").read_text()
+    for old, new in (
+        ('format = "json"\npath = "readings"', 'format = "readings"\npython = "readings_source:Readings"'),
+        ('schema = "turbine STRING, celsius DOUBLE, at TIMESTAMP"\n', ""),
+        ('delay = "10s" ', 'heartbeat = "1s"\ndelay = "10s" '),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (turbines / "pipeline.toml").write_text(text)
+    stream = finished(ready(spark, changed(turbines)))
+    assert answers_of(spark, turbines) == ["Overheated(t1)@[2026-01-31T10:00:30Z,2026-01-31T10:00:50Z]"]
+    assert stream.progress.facts == 9
+    # The rows are of January; time has gone on to where the clock on the wall is.
+    assert stream.progress.at is not None
+    assert 0 < time.time() - stream.progress.at < 3600
 
 
 def test_history_and_then_the_stream_give_what_one_stream_gives(spark: SparkSession, turbines: Path) -> None:

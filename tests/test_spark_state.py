@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Iterator
 from copy import deepcopy
+from fractions import Fraction
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -136,6 +137,94 @@ def test_other_rules_are_refused_from_the_first_step_on(steps: int) -> None:
         other.batch(list(tl.Dataset.from_facts([f"Beat({n})@500" for n in NODES])))
 
 
+def changed_on_the_way(
+    before: str, after: str, query: str, batches: list[list[Fact]], change: int, known: list[Fact]
+) -> tuple[list[str], tuple[str, ...]]:
+    """One local reasoner that takes the same steps, and other rules after so many of them: its answers from then on."""
+    data = tl.Dataset.from_facts(known)
+    reasoner = tl.Reasoner(tl.Program.parse(before), query, background=data)
+    found: list[str] = []
+    clock: Fraction | None = None
+    waiting: list[Fact] = []
+    for number, batch in enumerate(batches):
+        if number == change:
+            changed = tl.Program.parse(after)
+            reasoner = tl.Reasoner.load(reasoner.save(), changed, changed=True, background=data)
+            found = []
+        waiting += batch
+        if clock is not None:
+            step = reasoner.take(clock, tl.Dataset.from_facts(waiting))
+            found += map(format_fact, step.answers)
+            waiting = []
+        clock = max([clock or Fraction(0), *(Fraction(fact.interval.lo) for fact in batch)])
+    return sorted(found), reasoner.notes
+
+
+CHANGES = [
+    pytest.param(ABSENT, ABSENT.replace("[0,3]", "[0,5]"), "Down", NODES, id="a-longer-range"),
+    pytest.param(ABSENT, ABSENT.replace("[0,3]", "[0,2]"), "Down", NODES, id="a-shorter-range"),
+    pytest.param(ABSENT, ABSENT + "\nDown(X) :- Alarm(X).", "Down", NODES, id="one-rule-more"),
+    pytest.param(LASTING, LASTING.replace("[1,1]", "[2,2]"), "Up", NODES, id="recursion"),
+    pytest.param(SINCE, SINCE.replace("Boxminus[0,2]", "Boxminus[0,1]"), "Long", NODES, id="since"),
+    pytest.param(SINCE, SINCE + "\nLong(X) :- Node(X), Alarm(X).", "Long", NODES, id="background-that-was-not-read"),
+    pytest.param(TWO_STAGES, TWO_STAGES.replace("[0,2]", "[0,1]"), "Bad", ["z0", "z1"], id="the-last-of-two-stages"),
+    pytest.param(
+        ABSENT + "\nOdd(X) :- Down(X), X = n1.",
+        ABSENT + "\nOdd(X) :- Down(X), X != n1.\nOdd(n2) :- Beat(n2).",
+        "Odd",
+        NODES,
+        id="constants",
+    ),
+]
+
+
+@pytest.mark.parametrize("change", [1, 5])
+@pytest.mark.parametrize(("before", "after", "query", "alarmed"), CHANGES)
+def test_changed_rules_take_over_what_they_can(
+    before: str, after: str, query: str, alarmed: list[str], change: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = micro_batches(3, alarmed)
+    known = background(before + after)
+    expected, _ = changed_on_the_way(before, after, query, batches, change, known)
+    assert expected, "there are answers after the change"
+    monkeypatch.setattr(operator, "_MOST_DELTAS", 3)
+    for seed in range(3):
+        work = ByHand.start(tl.Program.parse(before), query, background(before), seed=seed, faults=bool(seed))
+        for batch in batches[:change]:
+            work.batch(batch)
+        given: list[str] = []
+        for number, batch in enumerate(batches[change:]):
+            if number in (0, 2):  # the second time, some of the state is of the new rules, and is not changed again
+                given += map(format_fact, work.answers if number else ())
+                work = work.changed(tl.Program.parse(after), known)
+            work.batch(batch)
+        given += map(format_fact, work.answers)
+        assert sorted(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (TWO_STAGES, TWO_STAGES.replace("[0,3]", "[0,4]"), "only the rules of the last stage may change"),
+        (TWO_STAGES, "Bad(Z) :- Down(Z), Diamondminus[0,2] Alarm(Z).", "it had 2 stages, and now has 1 stage"),
+        (
+            "Bad(X,Y) :- Pair(X,Y), Diamondminus[0,2] Alarm(Y).",
+            "Bad(X,Y) :- Pair(X,Y), Diamondminus[0,2] Beat(X).",
+            "went by argument 2, and now it goes by argument 1",
+        ),
+    ],
+)
+def test_a_change_of_how_the_work_is_split_is_refused(before: str, after: str, says: str) -> None:
+    work = start(before, "Bad", 0, faults=False)
+    batches = micro_batches(0, ["z0", "z1"])
+    for batch in batches[:3]:
+        work.batch(batch)
+    work = work.changed(tl.Program.parse(after), background(before))
+    with pytest.raises(tl.TidelogError, match="TL403") as raised:
+        work.batch(batches[3])
+    assert says in str(raised.value)
+
+
 def test_another_number_of_buckets_is_refused() -> None:
     work = start(ABSENT, "Down", 0, faults=False)
     work.batch(micro_batches(0, NODES)[0])
@@ -153,3 +242,19 @@ def test_other_keys_are_refused_before_the_first_batch() -> None:
     other = ClockSource({"keys": "0,1,2,3", "woken": "4"}).streamReader(None)
     with pytest.raises(tl.TidelogError, match="TL403"):
         other.latestOffset(offset, ReadAllAvailable())
+
+
+def test_engines_that_nobody_asks_for_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator, "_SINCE", {})
+    clock = [0.0]
+    monkeypatch.setattr(operator, "monotonic", lambda: clock[0])
+    batches = micro_batches(2, NODES)
+    ended = start(ABSENT, "Down", 0, faults=False)
+    ended.batch(batches[0])
+    assert len(operator._ENGINES) == 2
+    other = start(ABSENT, "Down", 0, faults=False)
+    expected = list(by_batch(start(ABSENT, "Down", 0, faults=False), batches))
+    for number, batch in enumerate(batches):
+        clock[0] += operator._IDLE / 2
+        assert list(by_batch(other, [batch])) == expected[number : number + 1]
+    assert {run for run, _, _ in operator._ENGINES} == {str(id(other))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -43,10 +44,23 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
 @click.option(
     "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
 )
+@click.option(
+    "--changed-rules",
+    "changed",
+    is_flag=True,
+    help="The rules are others than the checkpoint's; keep what can be kept.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
 @ui_options
 def run(
-    pipeline: str, master: str | None, explain: bool, until: Time | None, quiet: bool, ui: str | None, ui_host: str
+    pipeline: str,
+    master: str | None,
+    explain: bool,
+    until: Time | None,
+    changed: bool,
+    quiet: bool,
+    ui: str | None,
+    ui_host: str,
 ) -> int:
     """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
 
@@ -72,7 +86,9 @@ def run(
       echo 'format = "console"' >> job.toml
       tidelog run job.toml --quiet
     """
-    return run_file(pipeline, master, explain=explain, until=until, quiet=quiet, ui=ui, ui_host=ui_host)
+    return run_file(
+        pipeline, master, explain=explain, until=until, changed=changed, quiet=quiet, ui=ui, ui_host=ui_host
+    )
 
 
 def run_file(
@@ -82,6 +98,7 @@ def run_file(
     explain: bool = False,
     plan: bool = False,
     until: Time | None = None,
+    changed: bool = False,
     quiet: bool = False,
     ui: str | None = None,
     ui_host: str = "",
@@ -95,6 +112,8 @@ def run_file(
     loaded = load_pipeline(path)
     if ui is not None and not loaded.streaming:
         raise click.UsageError(f'--ui shows a running stream, and {path} has mode = "batch"')
+    if changed:
+        loaded = replace(loaded, changed_rules=True)
     spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
     try:
         job = ready(spark, loaded)
@@ -103,8 +122,10 @@ def run_file(
         if explain:
             return 0
         if not quiet:
-            where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
-            click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
+            address = spark.sparkContext.uiWebUrl
+            page = f"Spark's UI is at {address}" if address else "Spark's UI is off"
+            where = f"on {spark.sparkContext.master}, {_counted(job.buckets, 'bucket')}"
+            click.echo(f"{loaded.name}: {where}; {page}", err=True)
         # Spark has its own way with Ctrl-C, which it brings with the session; ours comes after it.
         with stopping() as stop, watched(ui, ui_host, loaded.name) as board:
             return _work(job, loaded.until if until is None else until, quiet, stop, board)
@@ -138,6 +159,8 @@ def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: 
         stream.close()
         lines.end()
     progress = stream.progress
+    for note in progress.notes:
+        click.echo(f"{job.pipeline.checkpoint}: {note}", err=True)
     if progress.late and not job.pipeline.late:
         click.echo(f"{_counted(progress.late, 'fact')} came too late; [sinks.late] keeps such facts", err=True)
     if not quiet:

@@ -58,8 +58,9 @@ LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND, GIVEN = range(5)
 KIND, PREDICATE, OP, R_LO, R_HI, INDEX, SAME, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(12)
 
 # The words of a plan (KEEPER: the level whose atom is noted where the body holds at the end of the times that were
-# asked for, or -1); the sources of the head's arguments and the offsets of the levels follow.
-N_LEVELS, HEAD, H_LO, H_HI, CUT, KEEPER, N_HEAD, PLAN_SIZE = range(8)
+# asked for, or -1); the sources of the head's arguments and the offsets of the levels follow. WORK counts what the plan
+# has done so far: how often it was driven, and the levels and atoms that it has gone through.
+N_LEVELS, HEAD, H_LO, H_HI, CUT, KEEPER, N_HEAD, WORK, PLAN_SIZE = range(9)
 
 # What happens at the horizon: bits of CUT. Infinite intervals are cut at its left or right end, too (finite ones always
 # are); or, on a stream, nothing is cut, and what lies wholly beyond it may be deferred.
@@ -277,6 +278,7 @@ def run(
                     plan = plans[trigger_list[first_trigger + trigger]]
                 else:
                     plan = plans[-1 - pred]
+                words[plan + WORK] += 1
                 n_levels = words[plan + N_LEVELS]
                 n_head = words[plan + N_HEAD]
                 offsets = plan + PLAN_SIZE + n_head
@@ -323,7 +325,9 @@ def run(
                     at_atom[0] = atom
 
                 level, entering = floor, True
+                turns: Number = 0
                 while level >= floor:
+                    turns += 1
                     reached = max(reached, level)
                     if level == n_levels:
                         if pred < 0 and highs[level] == new_hi and words[plan + KEEPER] >= 0:
@@ -418,6 +422,7 @@ def run(
 
                     entering = False
                     while at_atom[level] >= 0:
+                        turns += 1
                         found = at_atom[level]
                         length, start = atoms[found, LENGTH], atoms[found, START]
                         i = at_interval[level]
@@ -484,3 +489,4 @@ def run(
                         at_interval[level] = -1
                     if not entering:
                         level -= 1
+                words[plan + WORK] += turns

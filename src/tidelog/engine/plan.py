@@ -188,7 +188,16 @@ def encoded(
         start = len(words)
         starts.append(start)
         head = [source(term) for term in plan.rule.args]
-        words += [len(levels), numbers[plan.rule.predicate], *plan.rule.range, plan.cut, plan.keeper, len(head), *head]
+        words += [
+            len(levels),
+            numbers[plan.rule.predicate],
+            *plan.rule.range,
+            plan.cut,
+            plan.keeper,
+            len(head),
+            0,
+            *head,
+        ]
         at = len(words) + len(levels)
         for level in levels:
             words.append(at)

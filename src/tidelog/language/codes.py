@@ -75,6 +75,7 @@ CODES: dict[str, str] = {
     "TL808": "a predicate that the rules do not have",
     "TL809": "a checkpoint of another pipeline",
     "TL810": "a job that failed",
+    "TL811": "a Spark session that cannot keep the state of a stream",
     # Hypothetical answers
     "TL701": "a resolution that does not end",
     "TL702": "something that stands in the way of hypothetical answers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,8 @@ from tidelog.reasoning import AnyTime, materialise
 from tidelog.spark.buckets import Bucket, Step, program_of, share
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import ANSWER, CLOCK, FACTS, OUT, STATE, Row, addressed, as_arrow
-from tidelog.timeline.interval import INF, Time
+from tidelog.spark.slices import stretches
+from tidelog.timeline.interval import INF, Time, format_time, read_time
 
 Between = tuple[AnyTime, AnyTime]
 #: What `mapInArrow` takes.
@@ -23,33 +25,37 @@ def evaluator(job: Job, stage: int, background: tuple[bytes, ...], between: Betw
     """A function for `mapInArrow`: packed rows of some buckets to what their stage gives."""
     part = job.parts[stage]
 
-    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[Row]:
+    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[list[Row]]:
         facts = (pieces.unpacked(row.payload) for row in rows if row.kind == FACTS)
         data = pieces.dataset(facts) | share(part, bucket, known)
-        return _model(job, stage, bucket, data, between if part.last else None)
+        yield list(_model(job, stage, bucket, data, between if part.last else None))
 
     return _by_bucket(job, stage, background, given)
 
 
 def backfiller(job: Job, stage: int, background: tuple[bytes, ...], until: Time) -> Worker:
-    """A function for `mapInArrow`: as a stream would go, but over all facts at once, and the state at its end."""
+    """A function for `mapInArrow`: as a stream would go, stretch by stretch of time, and the state at its end."""
+    part = job.parts[stage]
 
-    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[Row]:
-        engine = Bucket.new(job, job.parts[stage], bucket, known)
+    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[list[Row]]:
+        engine = Bucket.new(job, part, bucket, known)
         facts = [row.payload for row in rows if row.kind == FACTS]
-        clocks = [row.payload for row in rows if row.kind == CLOCK]
-        yield from engine.step(Step(-INF, facts, clocks))
-        if stage == 0:
-            yield from engine.step(Step(until))
-        yield Row(bucket, OUT, STATE, engine.save())
+        end = Step(until, [], [row.payload for row in rows if row.kind == CLOCK])
+        last = min((read_time(json.loads(payload)[1]) for payload in end.clocks), default=-INF) if stage else until
+        for begin, some in stretches(facts, last):
+            told = begin > -INF and stage > 0
+            clocks = [json.dumps([before, format_time(begin), False]).encode() for before in range(part.before)]
+            yield engine.step(Step(begin if stage == 0 else -INF, some, clocks if told else []))
+        yield engine.step(end)
+        yield [Row(bucket, OUT, STATE, engine.save())]
 
     return _by_bucket(job, stage, background, given)
 
 
 def _by_bucket(
-    job: Job, stage: int, background: tuple[bytes, ...], given: Callable[[int, list[Row], Dataset], Iterator[Row]]
+    job: Job, stage: int, background: tuple[bytes, ...], given: Callable[[int, list[Row], Dataset], Iterator[list[Row]]]
 ) -> Worker:
-    """Collects the rows of each bucket of a stage, and gives what it makes of them; others pass."""
+    """Collects the rows of each bucket of a stage, and gives what it makes of them, some at a time; others pass."""
     keys = range(max(part.buckets for part in job.parts))
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
@@ -65,7 +71,8 @@ def _by_bucket(
                 yield as_arrow(passing, keys)
         known = pieces.dataset(map(pieces.unpacked, background))
         for bucket in sorted(mine):
-            yield as_arrow(list(given(bucket, mine.pop(bucket), known)), keys)
+            for some in given(bucket, mine.pop(bucket), known):
+                yield as_arrow(some, keys)
 
     return work
 

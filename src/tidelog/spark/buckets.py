@@ -19,22 +19,24 @@ import numpy as np
 from tidelog.analysis.stage_programs import OUT as GIVEN
 from tidelog.analysis.stage_programs import stage_program, stage_query
 from tidelog.data import pieces
-from tidelog.data.columns import Columns, Relation
+from tidelog.data.columns import Columns
 from tidelog.data.dataset import Dataset
 from tidelog.data.pieces import Piece
 from tidelog.data.symbols import Symbols
-from tidelog.engine.store import Rows
+from tidelog.engine.store import Int64s, Rows
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
 from tidelog.reasoning import on_timeline, timeline_of
 from tidelog.spark.alerts import packed as packed_alerts
-from tidelog.spark.plan import TIMES, Job, Part
+from tidelog.spark.plan import TIMES, Job, Part, other_layout
 from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
+from tidelog.spark.slices import chosen
 from tidelog.streaming.alerts import AlertState
 from tidelog.streaming.answers import Step as Taken
 from tidelog.streaming.reasoner import Reasoner
+from tidelog.streaming.snapshot import differs
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.watch import alerts_of, restored
 from tidelog.timeline.interval import INF, Time, format_time, read_time
@@ -79,6 +81,10 @@ class Bucket:
     waiting: list[bytes] = field(default_factory=list)
     #: The clock of the input, as it was last told.
     told: Time = -INF
+    #: Whether its rules are still those of the state that it was loaded from, and not the job's.
+    behind: bool = False
+    #: What changed rules could not keep, until it is told.
+    notes: tuple[str, ...] = ()
     #: What is remembered for the sake of alerts, in a bucket that gives answers; and how many the last step gave.
     alerts: AlertState | None = None
     rang: int = 0
@@ -100,7 +106,7 @@ class Bucket:
 
     def step(self, step: Step) -> list[Row]:
         """Takes a step in; gives what leaves the bucket by it."""
-        begun = perf_counter()
+        begun, work = perf_counter(), self.reasoner.work()
         self.told = step.clock
         self.rang, silenced = 0, self.alerts.silenced if self.alerts else 0
         facts = list(step.facts)
@@ -111,16 +117,16 @@ class Bucket:
             bucket, t, included = json.loads(payload)
             self.frontiers[bucket] = read_time(t), included
         t, included = self._clock(step.clock)
-        count = 0
+        costs: dict[int, list[float]] = {}
         if isinstance(t, float):
             self.waiting += facts
         else:
             taken = self._take(t, included, [pieces.unpacked(payload) for payload in facts])
-            count = taken.facts_in
+            costs = self._costs(self.reasoner.work() - work, taken.seconds)
             rows += self._leaving(taken)
         if not self.part.last:
             rows += self._told()
-        rows.append(self._stats(count, rows, silenced, perf_counter() - begun))
+        rows.append(self._stats(costs, silenced, perf_counter() - begun))
         return rows
 
     def save(self) -> bytes:
@@ -128,7 +134,7 @@ class Bucket:
         meta = {
             "stage": self.part.number,
             "bucket": self.number,
-            "buckets": self.part.buckets,
+            "layout": self.job.layout,
             "t": format_time(self.told),
             "frontiers": [[i, format_time(t), included] for i, (t, included) in self.frontiers.items()],
             "waiting": len(self.waiting),
@@ -139,28 +145,48 @@ class Bucket:
 
     @staticmethod
     def load(job: Job, part: Part, state: bytes, *, changed: bool = False) -> Bucket:
-        """The bucket that was saved; with `changed`, onto rules that may have changed since."""
+        """The bucket that was saved; with `changed`, on the rules that it was saved with, until `change`."""
         meta, arrays = unpack(state, "the state of a bucket")
-        if meta["buckets"] != part.buckets:
+        other = other_layout(meta["layout"], job.layout)
+        if other is not None:
             raise TidelogError(
                 Diagnostic(
                     "TL403",
-                    f"the state was saved with {meta['buckets']} buckets, but the job has {part.buckets}",
-                    law="facts stay in the bucket that they were sent to",
-                    help=f"run the job with buckets={meta['buckets']}, or start without the state",
+                    f"the state was saved by a job that was split in another way: {other}",
+                    law="facts stay in the bucket that they were sent to, and what a stage told the next stays told",
+                    help="run the job with the rules and the number of buckets that it had, or start without the state",
                 )
             )
-        reasoner = Reasoner.load(
-            arrays["reasoner"].tobytes(),
-            program_of(job, part, meta["bucket"]),
-            query=stage_query(part.stage),
-            changed=changed,
-            at=part.at,
-        )
+        saved = arrays["reasoner"].tobytes()
+        program, query = program_of(job, part, meta["bucket"]), stage_query(part.stage)
+        behind = changed and differs(saved, program, query)
+        if behind:
+            reasoner = Reasoner.load(saved, at=part.at)
+        else:
+            reasoner = Reasoner.load(saved, program, query=query, at=part.at)
         frontiers = {i: (read_time(t), included) for i, t, included in meta["frontiers"]}
         waiting = [arrays[f"waiting.{i}"].tobytes() for i in range(meta["waiting"])]
-        alerts = restored(reasoner, meta, changed) if meta.get("alerts") else None
-        return Bucket(job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]), alerts)
+        alerts = restored(reasoner, meta, False) if meta.get("alerts") else None
+        return Bucket(
+            job, part, meta["bucket"], reasoner, frontiers, waiting, read_time(meta["t"]), behind, alerts=alerts
+        )
+
+    def change(self, background: Dataset) -> bool:
+        """Goes over to the rules of the job, if it is behind them; whether it was."""
+        if not self.behind:
+            return False
+        self.reasoner = Reasoner.load(
+            self.reasoner.save(),
+            program_of(self.job, self.part, self.number),
+            query=stage_query(self.part.stage),
+            changed=True,
+            background=share(self.part, self.number, background),
+            at=self.part.at,
+        )
+        if self.alerts:
+            self.alerts = restored(self.reasoner, {"alerts": self.alerts.to_json()}, True)
+        self.behind, self.notes = False, self.reasoner.notes
+        return True
 
     def _clock(self, clock: Time) -> tuple[Time, bool]:
         """Up to when all that the reasoner reads has come, and whether that time is included."""
@@ -212,22 +238,30 @@ class Bucket:
         for bucket in range(self.job.parts[following].buckets):
             yield Row(bucket, following, CLOCK, payload)
 
-    def _stats(self, count: int, rows: list[Row], silenced: int, seconds: float) -> Row:
+    def _costs(self, work: Int64s, seconds: float) -> dict[int, list[float]]:
+        """Of every rule of the program at work: what it has done, and its share of the engine's time."""
+        total = int(work.sum())
+        # What is not the user's comes after the rules of the stage.
+        shares = zip(self.part.stage.rules, work.tolist(), strict=False)
+        return {number: [done, round(seconds * done / total, 9)] for number, done in shares if done}
+
+    def _stats(self, costs: dict[int, list[float]], silenced: int, seconds: float) -> Row:
         step = self.reasoner.stats
         figures = {
             "stage": self.part.number,
             "bucket": self.number,
             "t": format_time(step.t),
-            "facts_in": count,
             "held": self.reasoner.held(),
             "window_facts": step.window_facts,
             "history_atoms": step.history_atoms,
-            "late": sum(len(pieces.unpacked(row.payload)) for row in rows if row.kind == LATE),
             "answers": len(step.answers) if self.part.last else 0,
+            "rules": costs,
             "seconds": round(seconds, 6),
         }
         if self.alerts is not None:
             figures |= {"answers": self.rang, "silenced": self.alerts.silenced - silenced}
+        if self.notes:
+            figures["notes"], self.notes = self.notes, ()
         return Row(self.number, OUT, STATS, json.dumps(figures).encode())
 
 
@@ -277,7 +311,8 @@ def share(part: Part, bucket: int, background: Dataset) -> Dataset:
 
 
 def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Time) -> tuple[list[bytes], list[Row]]:
-    """The facts for a bucket that are not later than their delay allows, and rows for those that are, each once."""
+    """The facts for a bucket that are not later than their delay allows, and rows for those that are, each once, and
+    for their number."""
     if isinstance(clock, float):
         return list(facts), []
     dense = timeline_of(job.program, job.parts[0].timeline) == "rational"
@@ -291,16 +326,12 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
         if not late.any():
             kept.append(payload)
             continue
-        symbols = Symbols()
-        ids = symbols.intern_all(piece.pool.copy(), piece.offsets.copy())
-        relation = Relation(piece.predicate, piece.arity, ids[piece.args], piece.lo, piece.hi)
         if not late.all():
-            timely_part = pieces.part_of(relation, ~late)
-            kept.append(pieces.packed(symbols, piece.denominator, piece.dates, timely_part))
+            kept.append(chosen(piece, ~late))
         if piece.predicate == TIMES:
             continue
         first = job.routes[job.sources[piece.predicate]][0]
         if (first.stage, first.name) == (stage, piece.predicate) and (first.key is not None or not bucket):
-            late_part = pieces.part_of(relation, late)
-            rows.append(Row(bucket, OUT, LATE, pieces.packed(symbols, piece.denominator, piece.dates, late_part)))
+            rows.append(Row(bucket, OUT, LATE, chosen(piece, late)))
+            rows.append(Row(bucket, OUT, STATS, json.dumps({"late": int(late.sum())}).encode()))
     return kept, rows

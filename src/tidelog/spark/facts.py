@@ -16,7 +16,7 @@ from tidelog.data.symbols import Symbols
 from tidelog.data.tables import from_arrow
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.plan import TIMES, Job
-from tidelog.spark.rows import BAD, OUT, WAKE, Row, addressed, as_arrow, on_clock
+from tidelog.spark.rows import BAD, OUT, STATS, WAKE, Row, addressed, as_arrow, on_clock
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def packed_rows(job: Job, shape: Shape, batch: Any, timed: bool, set_aside: bool
     (relation,) = columns.relations.values()
     tick, dates = columns.denominator, columns.dates
     yield from sent(job, symbols, tick, dates, relation, timed)
+    # Here each fact is seen once; later some are copied.
+    yield Row(0, OUT, STATS, json.dumps({"facts_in": len(relation)}).encode())
 
 
 def sent(job: Job, symbols: Symbols, tick: int, dates: bool, relation: Relation, timed: bool) -> Iterator[Row]:

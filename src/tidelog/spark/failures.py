@@ -33,6 +33,9 @@ def in_words(problem: BaseException, log: str | None) -> TidelogError:
     message = _raised(text) or _caused(text)
     if message is None:
         message = said(problem) if isinstance(problem, PySparkException) else f"{type(problem).__name__}: {problem}"
+    if "FAILED_READ_FILE.FILE_NOT_EXIST" in text:
+        help = "bring the file back, or give its source options = { ignoreMissingFiles = true }, and run again"
+        return TidelogError(Diagnostic("TL806", f"a file of a source is gone: {_short(message)}", help=help))
     help = f"Spark's own words are in {log}" if log else '[spark] log = "spark.log" keeps Spark\'s own words'
     return TidelogError(Diagnostic("TL810", f"the job failed: {_short(message)}", help=help))
 

@@ -7,7 +7,8 @@ what Spark knows of the batch (rates, durations, the size of the state) and writ
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from tidelog.language.printer import format_rule
+from tidelog.language.syntax import Rule
 from tidelog.language.times import format_iso
 from tidelog.timeline.interval import INF, Time, format_time
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.listener import (
         QueryIdleEvent,
         QueryProgressEvent,
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 #: The name of the observation on Spark's side.
 NAME = "tidelog"
+#: So many of the slowest rules are told.
+_RULES = 5
 
 
 def observed(frame: DataFrame) -> DataFrame:
@@ -48,21 +53,33 @@ def observed(frame: DataFrame) -> DataFrame:
 Where = tuple[int, int]
 
 
-def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str, Any]]) -> dict[str, Any]:
-    """The steps of all buckets in one batch as one object.
+def figures(
+    told: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str, Any]], rules: Sequence[Rule]
+) -> dict[str, Any]:
+    """What all buckets tell of their steps in one batch, and what the sources tell, as one object.
 
     `latest` has the last step of every bucket, and is kept from batch to batch: not all of them work in each.
     """
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
     seconds: dict[Where, float] = {}
-    for step in steps:
+    notes: dict[str, None] = {}
+    costs: dict[str, dict[Where, tuple[int, float]]] = {}
+    for step in told:
+        for key in totals:
+            totals[key] += step.get(key, 0)
+        if "bucket" not in step:
+            continue
         where = step["stage"], step["bucket"]
         latest[where] = step  # a bucket may take several steps in a batch, which come in order
         seconds[where] = seconds.get(where, 0.0) + step["seconds"]
         if "silenced" in step:
             totals["silenced"] = totals.get("silenced", 0) + step["silenced"]
-        for key in ("facts_in", "answers", "late"):
-            totals[key] += step[key] if key != "facts_in" or step["stage"] == 0 else 0
+        notes |= dict.fromkeys(step.get("notes", ()))
+        for number, (work, took) in step["rules"].items():
+            rule = rules[int(number)]
+            spent = costs.setdefault(" ".join((rule.text or format_rule(rule)).split()), {})
+            before = spent.get(where, (0, 0.0))
+            spent[where] = before[0] + work, before[1] + took
     held: dict[str, int] = {}
     for step in latest.values():
         for predicate, count in step["held"].items():
@@ -75,9 +92,49 @@ def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str,
         "held": dict(sorted(held.items())),
         "buckets": {"worked": len(seconds), "smallest": min(sizes, default=0), "largest": max(sizes, default=0)},
         "slowest": slowest and {"stage": slowest[0], "bucket": slowest[1], "seconds": round(seconds[slowest], 6)},
+        "rules": sorted(map(_cost, costs, costs.values()), key=lambda cost: -cost["seconds"])[:_RULES],
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,
+        "notes": list(notes),
     }
+
+
+def _cost(rule: str, spent: Mapping[Where, tuple[int, float]]) -> dict[str, Any]:
+    """What a rule has cost in all buckets, and in which the most."""
+    stage, bucket = max(spent, key=lambda where: spent[where][1])
+    return {
+        "rule": rule,
+        "seconds": round(sum(took for _, took in spent.values()), 6),
+        "work": sum(work for work, _ in spent.values()),
+        "stage": stage,
+        "bucket": bucket,
+    }
+
+
+def in_short(batch: int, found: Mapping[str, Any]) -> str:
+    """A batch in a line, for Spark's own pages."""
+    rules = found["rules"]
+    return f"tidelog, batch {batch}: " + ", ".join(
+        [
+            f"{found['facts_in']:,} facts in",
+            f"{found['answers']:,} answers",
+            f"{found['late']:,} late",
+            f"{sum(found['held'].values()):,} held in buckets of {found['buckets']['largest']:,} at most",
+            *([f"the slowest rule took {rules[0]['seconds']:.3f} s: {rules[0]['rule']}"] if rules else []),
+        ]
+    )
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """While this lasts, Spark's pages of jobs and queries show this text for what this thread runs."""
+    context, key = spark.sparkContext, "spark.job.description"
+    before = context.getLocalProperty(key)
+    context.setLocalProperty(key, text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(key, before)  # type: ignore[arg-type]
 
 
 def watermark(found: Mapping[str, Any], dates: bool) -> dict[str, Any]:
@@ -110,7 +167,11 @@ class Listener(StreamingQueryListener):
         found = self._batches.pop(progress.batchId, None)
         if found is None and not progress.numInputRows:
             return
-        self._write({**_of_spark(progress), **(found or {})})
+        figures = {**_of_spark(progress), **(found or {})}
+        milliseconds = progress.durationMs.get("triggerExecution", 0)
+        if found is not None and milliseconds:
+            figures["facts_per_second"] = round(1000 * found["facts_in"] / milliseconds, 1)
+        self._write(figures)
 
     def finish(self, seconds: float) -> None:
         """Spark reports some time after a batch: wait so long for what is still to come, and write the rest without."""

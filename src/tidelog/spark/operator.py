@@ -10,12 +10,14 @@ token, is made from base and deltas.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from tidelog.data import pieces
+from tidelog.data.dataset import Dataset
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
 
-#: The engines of this worker, by run, stage and bucket, each with the token of its version.
+#: The engines of this worker, by run, stage and bucket, with the tokens of their versions, and since when.
 _ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
+_SINCE: dict[tuple[str, int, int], float] = {}
+#: Seconds after which an engine is dropped that nobody has asked for: its query may have ended.
+_IDLE = 600.0
 
 #: A base is cut into chunks of so many bytes.
 _CHUNK = 1 << 20
@@ -133,7 +138,7 @@ class BucketProcessor(StatefulProcessor):
         else:
             self._deltas.appendValue((delta,))
             self._version.update((token, base, deltas + len(delta), steps + 1))
-        _ENGINES[self._run, self._part.number, bucket] = token, engine
+        _cache((self._run, self._part.number, bucket), token, engine)
         return rows
 
     def _keep(self, state: bytes, token: str = "") -> None:
@@ -147,16 +152,20 @@ class BucketProcessor(StatefulProcessor):
         cached = _ENGINES.pop((self._run, self._part.number, bucket), None)
         version = self._version.get()
         if version is None:
-            background = pieces.dataset(map(pieces.unpacked, self._background))
-            return self.engine.new(self._job, self._part, bucket, background), 0, 0, 0
+            return self.engine.new(self._job, self._part, bucket, self._known()), 0, 0, 0
         token, base, deltas, steps = version
         if cached is not None and cached[0] == token:
             return cached[1], base, deltas, steps
         state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
-        engine = self.engine.load(self._job, self._part, state)
+        engine = self.engine.load(self._job, self._part, state, changed=self._job.changed)
         for (delta,) in self._deltas.get():
             engine.step(Step.from_bytes(bytes(delta)))
+        if self._job.changed and engine.change(self._known()):
+            base = 0  # the steps so far were of other rules, so that the next one makes a base
         return engine, base, deltas, steps
+
+    def _known(self) -> Dataset:
+        return pieces.dataset(map(pieces.unpacked, self._background))
 
     def _frame(self, rows: list[Row]) -> pd.DataFrame:
         import pandas as pd
@@ -169,3 +178,12 @@ class BucketProcessor(StatefulProcessor):
                 "payload": [row.payload for row in rows],
             }
         )
+
+
+def _cache(place: tuple[str, int, int], token: str, engine: Bucket) -> None:
+    """Keeps an engine for the next step, and drops those that nobody has asked for."""
+    now = monotonic()
+    for other in [other for other, since in _SINCE.items() if now - since > _IDLE]:
+        del _SINCE[other]
+        _ENGINES.pop(other, None)
+    _ENGINES[place], _SINCE[place] = (token, engine), now

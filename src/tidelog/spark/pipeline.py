@@ -31,7 +31,7 @@ UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6,
 FILES = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 
 #: Keys that only one of the modes has.
-_STREAM = ("checkpoint", "trigger", "delay", "heartbeat", "until", "at", "memory")
+_STREAM = ("checkpoint", "changed_rules", "trigger", "delay", "heartbeat", "until", "at", "memory")
 _BATCH = ("between",)
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -54,6 +54,16 @@ class Source:
     #: Where the same rows of the past are.
     history: str | None
     place: Place | None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it streams the files of one folder, which has to be there."""
+        return self.stream and self.format in FILES and self.path is not None and not set("*?[{") & set(self.path)
+
+    @property
+    def moves_clock(self) -> bool:
+        """Whether all its rows move the clock of the stream, facts or not."""
+        return self.stream and self.time is not None
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,8 @@ class Pipeline:
     buckets: int | None
     background: tuple[str, ...]
     checkpoint: str | None
+    #: Whether the rules may be others than those that made the checkpoint.
+    changed_rules: bool
     trigger: Fraction | str | None
     sources: tuple[Source, ...]
     facts: tuple[FactQuery, ...]
@@ -187,6 +199,7 @@ class _Reading:
             buckets=top.number("buckets", 1),
             background=self._background(top),
             checkpoint=self._located(top.text("checkpoint", required=mode == "stream")),
+            changed_rules=top.flag("changed_rules"),
             trigger=_trigger(top),
             sources=sources,
             facts=facts,

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from hashlib import blake2b
+from typing import Any
 
 from tidelog.analysis.distribution import Distribution, Stage
+from tidelog.analysis.stage_programs import stage_program
 from tidelog.language.program import Program
+from tidelog.language.tree import to_tree
 from tidelog.streaming.alerts import Alerting
 from tidelog.timeline.interval import INF, Time
 
@@ -73,6 +77,8 @@ class Job:
     since: Time = -INF
     #: What is told of the answers, if not all.
     alerts: Alerting | None = None
+    #: Whether its state may be one of other rules.
+    changed: bool = False
 
     @property
     def longest_delay(self) -> Fraction:
@@ -90,6 +96,56 @@ class Job:
         """The predicate of the input for each name under which its facts go."""
         return {route.name: predicate for predicate, routes in self.routes.items() for route in routes}
 
+    @cached_property
+    def layout(self) -> list[dict[str, Any]]:
+        """What of the split a state depends on, stage by stage, as JSON: see `other_layout`."""
+        return [
+            {
+                "buckets": part.buckets,
+                "key": dict(part.stage.key),
+                "rules": None if part.last else _digest(stage_program(self.program, part.stage)),
+            }
+            for part in self.parts
+        ]
+
+
+def other_layout(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str | None:
+    """Why a state of a job with one layout cannot go on with another; None if it can.
+
+    Facts lie in the bucket that they were sent to. What a stage has told the next one stays told, so that only the
+    rules of the last stage can become others.
+    """
+    if len(old) != len(new):
+        return f"it had {_stages(len(old))}, and now has {_stages(len(new))}"
+    for number, (was, now) in enumerate(zip(old, new, strict=True), 1):
+        if was["buckets"] != now["buckets"]:
+            return f"stage {number} had {was['buckets']} buckets, and now has {now['buckets']}"
+        for name in was["key"].keys() & now["key"].keys():
+            if was["key"][name] != now["key"][name]:
+                return (
+                    f"in stage {number}, {name} {_goes(was['key'][name])}, and now it {_goes(now['key'][name], True)}"
+                )
+        if was["rules"] != now["rules"]:
+            return (
+                f"the rules of stage {number} have changed, and what they gave before is held by the stages after it: "
+                "only the rules of the last stage may change"
+            )
+    return None
+
+
+def _stages(count: int) -> str:
+    return "1 stage" if count == 1 else f"{count} stages"
+
+
+def _goes(position: int | None, now: bool = False) -> str:
+    if position is None:
+        return "is copied" if now else "was copied"
+    return f"{'goes' if now else 'went'} by argument {position + 1}"
+
+
+def _digest(program: Program) -> str:
+    return blake2b(repr(to_tree(program.rules)).encode(), digest_size=8).hexdigest()
+
 
 def job(
     program: Program,
@@ -103,6 +159,7 @@ def job(
     at: str | tuple[Fraction, ...] | None = None,
     since: Time = -INF,
     alerts: Alerting | None = None,
+    changed: bool = False,
 ) -> Job:
     """The plan of a job with so many buckets a stage."""
     counts = [1 if stage.single else buckets for stage in split.stages]
@@ -138,7 +195,7 @@ def job(
     }
     if at is not None:
         inputs[TIMES] = (Route(last, counts[last], None, TIMES),)
-    return Job(program, query, tuple(parts), inputs, delays, since, alerts)
+    return Job(program, query, tuple(parts), inputs, delays, since, alerts, changed)
 
 
 def spread(count: int, partitions: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ rows and keeps the state. All rows take one way, also what is late, set aside or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -31,6 +31,7 @@ from tidelog.spark.batch import Worker, backfiller, evaluator
 from tidelog.spark.buckets import Bucket
 from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
 from tidelog.spark.plan import Job, job, spread
+from tidelog.spark.session import require_state_store
 from tidelog.streaming.alerts import Alerting, alerting
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.times import Times
@@ -106,16 +107,27 @@ def tagged(
     backfill: bool = False,
     initial: DataFrame | None = None,
     alerts: Alerting | Mapping[str, Any] | None = None,
+    changed_rules: bool = False,
+    clocked: Collection[str] = (),
 ) -> Tagged:
     """A job that reasons over fact DataFrames, with all that it gives.
 
     `buckets` is how many engines share the work (`spark.sql.shuffle.partitions` unless given). `set_aside` keeps rows
     without a value for an argument or a time apart instead of failing. `between` is for batch jobs. `delay`, `at` and
     `memory` are for streams, as the streaming reasoner has them; with `heartbeat`, the wall clock moves a stream on so
-    often, and `until` ends it.
+    often. `until` ends it: the first batch moves time there, so that all that comes after it is late. It is for a query
+    that goes on from a checkpoint by which all but what one batch takes has been read.
 
     With `backfill`, batch DataFrames are taken as a stream that has passed: the job gives the answers that are certain
     at its end, and `saved()`, its state. A stream that is given this state as `initial` goes on from there.
+
+    A stream goes on from a checkpoint with the rules that made it. With `changed_rules` they may be others: what can be
+    kept is kept, as `Reasoner.load` does, and `stats()` of the first steps have `notes` on what cannot. The split has
+    to stay as it is, and of several stages only the rules of the last may change.
+
+    Time is that of the latest fact. `clocked` names the predicates whose DataFrames move Spark's watermark themselves,
+    by a column on its own clock (`sources.on_spark_clock`) that they no longer have: there rows count that are no
+    facts. With several watermarks, the query must run under the policy that takes the largest (`session.CLOCK`).
 
     `alerts` are the options of `tl.Watch`, like `{"changes": True, "cooldown": "10min"}`: with `changes`, answers have
     columns `event` (start or end), `time` and `closed` instead of `start`, `end` and `closed`.
@@ -123,6 +135,20 @@ def tagged(
     timeline_of(program, timeline)
     strata(program.rules)
     streaming = any(frame.isStreaming for frame in facts.values())
+    kind = "streaming" if streaming else "backfill" if backfill else "batch"
+    given = {
+        "between": between is not None,
+        "delay": delay != 0,
+        "at": at is not None,
+        "memory": memory is not None,
+        "heartbeat": heartbeat is not None,
+        "until": until is not None,
+        "backfill": backfill,
+        "initial": initial is not None,
+        "changed_rules": changed_rules,
+        "clocked": bool(clocked),
+    }
+    _refuse_options(kind, {name for name, is_given in given.items() if is_given})
     shapes = _shapes(program, facts)
     require_known([query], known_predicates(program, facts))
     if streaming:
@@ -150,6 +176,7 @@ def tagged(
         at=at if at is None or isinstance(at, str) else tuple(Fraction(t) for t in at),
         since=since,
         alerts=told,
+        changed=changed_rules,
     )
     columns = answers.Columns(
         answers.argument_types(program, query, arities[query], shapes.values(), known),
@@ -161,8 +188,9 @@ def tagged(
     if not batch:
         _try_out(work, known)
     if streaming:
+        require_state_store(spark)
         clock = {k: str(v) for k, v in (("every", heartbeat), ("until", until)) if v is not None}
-        frame = _streaming(spark, work, inputs, known_pieces, set_aside, clock, initial)
+        frame = _streaming(spark, work, inputs, known_pieces, set_aside, clock, initial, clocked)
     elif backfill:
         last = _last(inputs) if until is None else until
         frame = _batch(
@@ -186,6 +214,32 @@ def _alerting(asked: Alerting | Mapping[str, Any] | None, arity: int, points: bo
     return alerting(**options, arity=arity, points=points)
 
 
+#: The options that not every kind of job has.
+_OPTIONS = {
+    "batch": {"between"},
+    "backfill": {"backfill", "delay", "at", "memory", "until"},
+    "streaming": {"delay", "at", "memory", "heartbeat", "until", "initial", "changed_rules", "clocked"},
+}
+
+
+def _refuse_options(kind: str, given: Collection[str]) -> None:
+    """Refuses options that a job of this kind would not look at."""
+    known = set().union(*_OPTIONS.values())
+    wrong = sorted((known & set(given)) - _OPTIONS[kind])
+    if not wrong:
+        return
+    which = ", ".join(f"`{name}`" for name in wrong)
+    why = "the DataFrames stream" if kind == "streaming" else "no DataFrame streams"
+    raise TidelogError(
+        Diagnostic(
+            "TL805",
+            f"{which} {'is' if len(wrong) == 1 else 'are'} not for a {kind} job",
+            law=f"{why}, so the options are {', '.join(sorted(_OPTIONS[kind]))}",
+            help="leave it out" if len(wrong) == 1 else "leave them out",
+        )
+    )
+
+
 def _streaming(
     spark: SparkSession,
     work: Job,
@@ -194,6 +248,7 @@ def _streaming(
     set_aside: bool,
     clock: Mapping[str, str],
     initial: DataFrame | None,
+    clocked: Collection[str],
 ) -> DataFrame:
     from tidelog.spark.clock import ClockSource
     from tidelog.spark.operator import BucketProcessor
@@ -203,11 +258,16 @@ def _streaming(
     spark.dataSource.register(ClockSource)
     woken = {"keys": ",".join(map(str, keys)), "woken": str(work.parts[0].buckets)}
     frames = [spark.readStream.format(ClockSource.name()).options(**woken, **clock).load()]
-    for frame, shape in inputs.values():
-        frames.append(frame.mapInArrow(packer(work, shape, keys, timed=True, set_aside=set_aside), rows.TIMED_ROW))
+    others: list[DataFrame] = []
+    for name, (frame, shape) in inputs.items():
+        timed = name not in clocked
+        packed = frame.mapInArrow(
+            packer(work, shape, keys, timed=timed, set_aside=set_aside), rows.TIMED_ROW if timed else rows.ROW
+        )
+        (frames if timed else others).append(packed)
     # The clock is Spark's watermark, the largest time of all rows. Its column goes before the first stage, so that
     # Spark has nothing to drop late rows by: what is late is for the reasoner to say.
-    packed = _union(frames).withWatermark("time", "0 seconds").drop("time")
+    packed = _union([_union(frames).withWatermark("time", "0 seconds").drop("time"), *others])
     run = uuid4().hex
     for part in work.parts:
         processor = BucketProcessor(run, work, part.number, keys, background)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from uuid import uuid4
 from tidelog.data.files import path_of
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.pipeline import Pipeline
+from tidelog.spark.plan import other_layout
 from tidelog.spark.storage import Storage
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Record:
     #: The sources that had one when the checkpoint began.
     history: list[str]
     buckets: int
+    #: How the work is split, once a job has started: see `Job.layout`.
+    layout: list[dict[str, Any]] | None = None
+    #: Whether the rules have been others, so that some of the state may still be of those.
+    changed: bool = False
     version: int = _VERSION
     alerts: dict[str, Any] | None = None
 
@@ -90,17 +95,29 @@ def kept_record(spark: SparkSession, pipeline: Pipeline) -> Record | None:
 
 
 def agreed(kept: Record, new: Record, pipeline: Pipeline) -> Record:
-    """The record to go on with: the old one, if the pipeline is still the same."""
+    """The record to go on with: the old one, if the pipeline is still the same, but for rules that may change."""
     errors = [_differs(key, kept, new, pipeline) for key in _FIXED if getattr(kept, key) != getattr(new, key)]
     if pipeline.buckets is not None and pipeline.buckets != kept.buckets:
         message = f"the checkpoint has {kept.buckets} buckets, not {pipeline.buckets}"
         errors.append(_refusal(message, "leave `buckets` out or as it was, or begin again with another checkpoint"))
-    if kept.rules != new.rules:
-        help = "begin again with another checkpoint; with `history` it can reason over the past first"
+    if kept.rules != new.rules and not pipeline.changed_rules:
+        help = (
+            "ask for the change (`--changed-rules`), or begin again with another checkpoint; with `history` it can "
+            "reason over the past first"
+        )
         errors.append(_refusal(f"{pipeline.checkpoint} was made with other rules: {_first_change(kept, new)}", help))
     if errors:
         raise TidelogError(errors)
-    return kept
+    return kept if kept.rules == new.rules else replace(kept, rules=new.rules, changed=True)
+
+
+def laid_out(record: Record, layout: list[dict[str, Any]], pipeline: Pipeline) -> Record:
+    """The record of a job that is split like this; refused if its state is laid out in another way."""
+    other = other_layout(record.layout, layout) if record.layout else None
+    if other is not None:
+        message = f"{pipeline.checkpoint} cannot go on with these rules: {other}"
+        raise TidelogError(_refusal(message, "leave these rules as they were, or begin again with another checkpoint"))
+    return replace(record, layout=layout)
 
 
 def write_record(spark: SparkSession, pipeline: Pipeline, record: Record) -> None:

@@ -8,7 +8,7 @@
     answer   facts of the query, on their way to the user
     late     facts that came later than their delay allows
     bad      rows of the input that are no facts, set aside: JSON Lines
-    stats    the figures of one bucket's step: JSON
+    stats    the figures of one bucket's step, or how many facts came in, or too late: JSON
     state    a bucket as it was saved, to be handed over to a stream
 """
 

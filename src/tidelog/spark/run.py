@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tidelog.analysis.distribution import in_words
 from tidelog.data.dataset import Dataset
-from tidelog.errors import TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark import failures
-from tidelog.spark.metrics import Listener, Where, figures, observed, watermark
+from tidelog.spark.metrics import Listener, Where, described, figures, in_short, observed, watermark
 from tidelog.spark.pipeline import Pipeline, Sink
 from tidelog.spark.reasoning import Tagged, tagged
-from tidelog.spark.record import Record, agreed, kept_record, record_of, write_record
-from tidelog.spark.session import STATE, query_settings
+from tidelog.spark.record import Record, agreed, kept_record, laid_out, record_of, write_record
+from tidelog.spark.session import CLOCK, STATE, query_settings
 from tidelog.spark.sinks import Output
-from tidelog.spark.sources import fact_frames, register
+from tidelog.spark.sources import clocked, fact_frames, register
 from tidelog.spark.storage import Storage
 from tidelog.spark.watching import tell
 from tidelog.timeline.interval import Time
@@ -39,6 +41,11 @@ _HISTORY = "history"
 _BEFORE = -1
 #: Seconds that the end of a run waits for what Spark has to report of its last batches.
 _REPORTS = 10.0
+#: What Spark says where a Python process has not started in time, and how often a query is then started again.
+_TOO_BUSY = "failed to connect back"
+_ATTEMPTS = 5
+#: Seconds between looks at whether the folders of sources are still there.
+_LOOK_AFTER = 10.0
 
 
 @dataclass
@@ -55,6 +62,8 @@ class Progress:
     watermark: str | None = None
     #: The same as a number, to compare.
     at: Time | None = None
+    #: What could not be kept of a state of other rules.
+    notes: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,13 @@ class Ready:
             return self._tagged(self.frames, between=self.pipeline.between)
         end = None if until is None else until + max(self._delays().values())
         return self._tagged(
-            self.frames, **self._streams(), heartbeat=self.pipeline.heartbeat, until=end, initial=initial
+            self.frames,
+            **self._streams(),
+            heartbeat=self.pipeline.heartbeat,
+            until=end,
+            initial=initial,
+            changed_rules=self.record.changed,
+            clocked=clocked(self.pipeline),
         )
 
     def backfill(self) -> Tagged:
@@ -111,7 +126,8 @@ class Ready:
 
     def in_words(self) -> list[str]:
         """The plan."""
-        return in_words(self.job().split, self.buckets)
+        with query_settings(self.spark, STATE):
+            return in_words(self.job().split, self.buckets)
 
 
 def ready(spark: SparkSession, pipeline: Pipeline) -> Ready:
@@ -166,27 +182,36 @@ class Stream:
     _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
     _latest: dict[Where, Mapping[str, Any]] = field(default_factory=dict)
     _failure: BaseException | None = None
+    _begin: Callable[[], StreamingQuery] | None = None
+    _attempts: int = 0
+    _looked: float = field(default_factory=monotonic)
 
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
         """Start the query; with `drain` it ends when all that is there now has been read."""
         job, spark, p = self.ready, self.ready.spark, self.ready.pipeline
-        self._failure = None
         for sink in (p.answers, p.late, p.aside):
             if sink:
                 job.output(sink).prepare()
-        write_record(spark, p, job.record)
+        if job.record.layout is None:
+            write_record(spark, p, job.record)
         if p.metrics and self._listener is None:
             self._listener = Listener(p.metrics, p.name, self._figures)
             spark.streams.addListener(self._listener)
-        with query_settings(spark, {**STATE, **_partitions(job)}):
-            work = job.job(until=until, initial=self._history())
-            writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
-            writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
-            if drain or p.trigger == "available-now":
-                writer = writer.trigger(availableNow=True)
-            elif isinstance(p.trigger, Fraction):
-                writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
-            self._query = writer.start()
+
+        def begin() -> StreamingQuery:
+            with query_settings(spark, {**STATE, **CLOCK, **_partitions(job)}):
+                work = job.job(until=until, initial=self._history())
+                write_record(spark, p, laid_out(job.record, work.job.layout, p))
+                writer = observed(work.frame).writeStream.queryName(p.name).outputMode("append")
+                writer = writer.option("checkpointLocation", p.checkpoint or "").foreachBatch(self._each(work))
+                if drain or p.trigger == "available-now":
+                    writer = writer.trigger(availableNow=True)
+                elif isinstance(p.trigger, Fraction):
+                    writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
+                return writer.start()
+
+        self._begin, self._attempts = begin, 0
+        self._query = begin()
 
     def _history(self) -> DataFrame | None:
         """The state with which a stream begins that has a past: reasoned over once, kept in the checkpoint."""
@@ -210,14 +235,43 @@ class Stream:
 
     @property
     def running(self) -> bool:
-        """Whether the query is running; raises what it failed with."""
+        """Whether the query is running; raises what it failed with.
+
+        Spark gives a source in Python, as our clock is one, ten seconds to start, which is too few on a machine that is
+        very busy. Nothing has happened then, so the query is started again, a few times.
+        """
         assert self._query is not None
         if self._query.isActive:
+            self._look_after_sources()
             return True
         problem = self._failure or self._query.exception()
-        if problem is not None:
+        if problem is None:
+            return False
+        if self._begin is None or self._attempts == _ATTEMPTS or _TOO_BUSY not in str(problem):
             raise failures.in_words(problem, self.ready.pipeline.log) from None
-        return False
+        self._failure = None
+        self._attempts += 1
+        self._query = self._begin()
+        return True
+
+    def _look_after_sources(self) -> None:
+        """A folder of files that is gone would look to Spark like one in which nothing comes any more."""
+        if monotonic() < self._looked + _LOOK_AFTER:
+            return
+        self._looked = monotonic()
+        errors = [
+            Diagnostic(
+                "TL806",
+                f"the source `{source.name}` is gone: there is no {source.path} any more",
+                source.place,
+                help="once it is back, the next run goes on where this one stopped",
+            )
+            for source in self.ready.pipeline.sources
+            if source.is_folder and not Storage(self.ready.spark, source.path or "").exists()
+        ]
+        if errors:
+            self.stop()
+            raise TidelogError(errors)
 
     @property
     def idle(self) -> bool:
@@ -225,12 +279,10 @@ class Stream:
         return self._query is not None and not self._query.status["isTriggerActive"]
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of the query, or so long."""
+        """Wait for the end of the query, or so long; `running` says how it ended."""
         assert self._query is not None
-        try:
+        with suppress(Exception):
             self._query.awaitTermination(seconds)  # type: ignore[arg-type]
-        except Exception as problem:
-            raise failures.in_words(self._failure or problem, self.ready.pipeline.log) from None
 
     def stop(self) -> None:
         """Stop the query; a batch that is not finished is done again by the next run."""
@@ -256,15 +308,11 @@ class Stream:
         return write
 
     def _write(self, work: Tagged, batch: DataFrame, number: int) -> None:
-        job, p = self.ready, self.ready.pipeline
-        found = figures((json.loads(row[0]) for row in work.stats(batch).collect()), self._latest)
-        job.output(p.answers).write(work.answers(batch), number, found["answers"])
-        if p.late:
-            job.output(p.late).write(work.late(batch), number, found["late"])
-        if p.aside:
-            aside = work.set_aside(batch)
-            found["aside"] = aside.count()
-            job.output(p.aside).write(aside, number, found["aside"])
+        job = self.ready
+        told = (json.loads(row[0]) for row in work.stats(batch).collect())
+        found = figures(told, self._latest, work.job.program.rules)
+        with described(job.spark, in_short(number, found)):
+            self._give(work, batch, number, found)
         clock = found["watermark"]
         dates = work.columns.time.startswith("timestamp")
         if self.board is not None:
@@ -278,9 +326,21 @@ class Stream:
         done.late += found["late"]
         done.silenced += found.get("silenced", 0)
         done.aside += found.get("aside", 0)
+        done.notes |= dict.fromkeys(found.pop("notes"))
         done.held = sum(found["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):
             done.watermark, done.at = found["watermark"], Fraction(clock)
+
+    def _give(self, work: Tagged, batch: DataFrame, number: int, found: dict[str, Any]) -> None:
+        """All that leaves by a batch, to the sinks."""
+        job, p = self.ready, self.ready.pipeline
+        job.output(p.answers).write(work.answers(batch), number, found["answers"])
+        if p.late:
+            job.output(p.late).write(work.late(batch), number, found["late"])
+        if p.aside:
+            aside = work.set_aside(batch)
+            found["aside"] = aside.count()
+            job.output(p.aside).write(aside, number, found["aside"])
 
 
 def _written(job: Ready, work: Tagged, frame: DataFrame, batch: int) -> int:

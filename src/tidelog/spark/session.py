@@ -28,6 +28,9 @@ STATE: dict[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
+#: What it needs as well where fact DataFrames have watermarks of their own: one clock, that of the latest row.
+CLOCK: dict[str, str] = {"spark.sql.streaming.multipleWatermarkPolicy": "max"}
+
 #: What every session of ours has, unless it is told otherwise.
 _SETTINGS: dict[str, str] = {
     **STATE,
@@ -76,6 +79,26 @@ def session(
 def lacking(spark: SparkSession) -> dict[str, str]:
     """What a session made by somebody else lacks for a streaming query of ours."""
     return {key: value for key, value in STATE.items() if spark.conf.get(key, None) != value}
+
+
+def require_state_store(spark: SparkSession) -> None:
+    """Refuse a session whose streaming queries could not keep our state: Spark itself would say so in the first batch.
+
+    It is not set here, since it would count for other streaming queries of the session, too. Hosts have RocksDB state
+    stores of their own.
+    """
+    provider = next(iter(STATE))
+    if "RocksDB" in (spark.conf.get(provider, None) or ""):
+        return
+    settings = "; ".join(f'spark.conf.set("{key}", "{value}")' for key, value in lacking(spark).items())
+    raise TidelogError(
+        Diagnostic(
+            "TL811",
+            "this Spark session does not keep the state of streams in RocksDB",
+            law="Spark's stateful operator for Python needs the RocksDB state store",
+            help=f"before you start the query: {settings}",
+        )
+    )
 
 
 @contextmanager

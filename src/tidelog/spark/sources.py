@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.codes import suggest
 from tidelog.spark.pipeline import FILES, UNITS, FactQuery, Pipeline, Source, position
+from tidelog.spark.rows import SHIFT_MS
 from tidelog.spark.sql import is_query, said, selecting, within
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _TIMES = ("time", "start", "end", "closed")
+#: A column that SQL does not see: it is dropped again.
+_CLOCK = "__tidelog_clock"
 _TIME_LAW = "a fact has a column `time`, or `start` and `end` (and `closed`), or is background"
 
 
@@ -47,7 +50,8 @@ def fact_frames(spark: SparkSession, pipeline: Pipeline, *, past: bool = False) 
     unreadable = {source.name.lower() for source in pipeline.sources} - {source.name.lower() for source in read}
     for source in read:
         try:
-            opened(spark, source, Path(pipeline.file).absolute().parent).createOrReplaceTempView(source.name)
+            frame = opened(spark, source, Path(pipeline.file).absolute().parent)
+            (_clocked(frame, source) if source.moves_clock else frame).createOrReplaceTempView(source.name)
             sources[source.name] = source
         except TidelogError as problem:
             errors += problem.diagnostics
@@ -67,6 +71,12 @@ def fact_frames(spark: SparkSession, pipeline: Pipeline, *, past: bool = False) 
     if errors:
         raise TidelogError(sorted(errors, key=position))
     return frames
+
+
+def clocked(pipeline: Pipeline) -> frozenset[str]:
+    """The predicates of facts from sources whose rows move the clock, all of them."""
+    moving = {source.name.lower() for source in pipeline.sources if source.moves_clock}
+    return frozenset(fact.predicate for fact in pipeline.facts if _words(fact.sql) & moving)
 
 
 def register(spark: SparkSession, python: str, folder: Path, place: Place | None) -> None:
@@ -105,6 +115,41 @@ def opened(spark: SparkSession, source: Source, folder: Path) -> DataFrame:
         raise TidelogError(Diagnostic("TL806", message, source.place, help=_way_out(source, problem))) from None
 
 
+def _clocked(frame: DataFrame, source: Source) -> DataFrame:
+    """The rows of a stream, all of which move Spark's clock as they are read, whatever SQL leaves out of them.
+
+    Spark would filter rows before it looks at their times if it could: it cannot move a condition to before one that
+    is not the same each time, although this one is always true.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    name = next((name for name in frame.columns if source.time and name.lower() == source.time.lower()), None)
+    if name is None:
+        return frame  # which is said where a fact needs it
+    kind = frame.schema[name].dataType
+    moment = on_spark_clock(_as_time(F.col(f"`{name}`"), kind, source.unit), kind if source.unit is None else None)
+    timed = frame.withColumn(_CLOCK, moment).withWatermark(_CLOCK, "0 seconds")
+    return timed.where(F.rand() >= 0).drop(_CLOCK)
+
+
+def on_spark_clock(time: Column, kind: DataType | None) -> Column:
+    """A time, of a type or (None) a timestamp, as Spark's clock shows it; empty where it is none."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import DateType, NumericType, TimestampNTZType
+
+    if isinstance(kind, DateType):
+        milliseconds = F.unix_date(time).cast("bigint") * 86_400_000
+    elif isinstance(kind, TimestampNTZType):
+        milliseconds = F.timestamp_diff("MILLISECOND", F.lit("1970-01-01").cast("timestamp_ntz"), time)
+    elif isinstance(kind, NumericType):
+        # Numbers that are no times are refused where they are facts.
+        sound = F.abs(time) < SHIFT_MS // 1000
+        milliseconds = F.floor(F.when(sound, time).cast("decimal(38,9)") * 1000).cast("bigint")
+    else:
+        milliseconds = F.unix_millis(time)
+    return F.timestamp_millis(milliseconds + SHIFT_MS)
+
+
 def _schema_of_files(spark: SparkSession, source: Source) -> StructType:
     reader = spark.read.format(source.format).options(**source.options)
     return (reader.load(source.path) if source.path else reader.load()).schema
@@ -123,6 +168,11 @@ def _way_out(source: Source, problem: Exception) -> str | None:
     what = str(problem)
     if "UNABLE_TO_INFER_SCHEMA" in what:
         return 'there are no files yet: say what they will hold, schema = "turbine STRING, at TIMESTAMP"'
+    if source.format == "kafka" and "Failed to find" in what:
+        import pyspark
+
+        package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+        return f'the connector is a package: [spark] settings = {{ "spark.jars.packages" = "{package}" }}'
     if "DATA_SOURCE_NOT_FOUND" in what or "Failed to find" in what:
         return 'a connector comes as a package: [spark] settings = { "spark.jars.packages" = "group:artifact:version" }'
     if "PATH_NOT_FOUND" in what and source.path and "://" not in source.path:

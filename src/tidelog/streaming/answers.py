@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -97,6 +98,20 @@ class Answers:
         if isinstance(self._found, Found):
             return self._found.groups(self._first, self._first + self._count) if self._count else []
         return self._found
+
+
+@dataclass(frozen=True)
+class RuleCost:
+    """What a rule has cost: the text of it, its place in the program (from 0), what it has done, and how long it took.
+
+    `work` counts how often the rule was tried, and what it looked at. Compiled code does not measure rules one by one,
+    so `seconds` is the rule's share of the time of all steps, in proportion to its work.
+    """
+
+    rule: str
+    number: int
+    work: int
+    seconds: float
 
 
 class Step:

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from tidelog.analysis.components import dependencies, head_atom
-from tidelog.analysis.flatten import VIOLATION, FlatLiteral, FlatRule, Op
+from tidelog.analysis.flatten import ALWAYS, VIOLATION, FlatLiteral, FlatRule, Op
 from tidelog.engine.store import Rows
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
@@ -50,17 +50,18 @@ class Old:
 @dataclass(frozen=True)
 class Kept:
     """What is held, under the names of the new rules; from where on each is known, in the input or altogether, since
-    the old state goes on with it as before; and the names of what is lost."""
+    the old state goes on with it as before; the names of what is lost; and of the background, which is there again."""
 
     rows: dict[str, Rows]
     given: dict[str, int]
     known: dict[str, int]
     lost: tuple[str, ...]
+    background: frozenset[str]
 
 
-def sorted_out(old: Old, new: Program, form: Standing) -> Kept:
+def sorted_out(old: Old, new: Program, form: Standing, background: frozenset[str]) -> Kept:
     """What of an old state can be kept under new rules."""
-    found = Kept({}, {}, {}, tuple(name for name, held in old.held.items() if len(held)))
+    found = Kept({}, {}, {}, tuple(name for name, held in old.held.items() if len(held)), background)
     meanings = {_meaning(form, name): name for name in form.names if name.startswith("$")}
     passing = set(old.form.transient(old.query))
     for name in old.form.names:
@@ -134,8 +135,9 @@ def _meaning(form: Standing, name: str, above: frozenset[str] = frozenset()) -> 
     """What a hidden predicate stands for, whatever its name: its rules, with hidden predicates spelt out."""
     if not name.startswith("$") or name in above:
         return name if name not in above else "itself"
-    rules = (_spelt(form, rule, above | {name}) for rule in form.rules if rule.predicate == name)
-    return "{" + ";".join(sorted(rules)) + "}"
+    rules = [_spelt(form, rule, above | {name}) for rule in form.rules if rule.predicate == name]
+    # A name that no text can have, and that no rule derives, stands for facts that come in.
+    return "{" + ";".join(sorted(rules)) + "}" if rules else name
 
 
 def _spelt(form: Standing, rule: FlatRule, above: frozenset[str] = frozenset()) -> str:
@@ -181,7 +183,8 @@ def complete_from(old: Old, form: Standing, kept: Kept, query: str) -> int:
     where there may be none."""
     if old.seen == NEG_INF:
         return NEG_INF
-    found = {name: NEG_INF if name.startswith("$") else kept.given.get(name, old.seen + 1) for name in form.names}
+    hidden = {rule.predicate for rule in form.rules if rule.predicate.startswith("$")} | {ALWAYS}
+    found = {name: NEG_INF if name in hidden else kept.given.get(name, old.seen + 1) for name in form.names}
     found |= kept.known
     for turn in range(2 * len(found) + 2):
         changed = False
@@ -216,7 +219,7 @@ def _right(rule: FlatRule, literal: FlatLiteral, found: Mapping[str, int]) -> in
 
 def notes(old: Old, form: Standing, kept: Kept, query: str, dates: bool) -> Iterator[str]:
     """What could not be kept, and from when on answers are complete."""
-    anew = sorted(name for name in kept.lost if not name.startswith("$") and name in form.arities)
+    anew = sorted(name for name in kept.lost if not name.startswith(("$", "#")) and name in form.arities)
     if anew:
         yield f"derived anew from now on, since their rules have changed: {', '.join(anew)}"
     hidden = [name for name in kept.lost if name.startswith("$")]
@@ -235,7 +238,8 @@ def notes(old: Old, form: Standing, kept: Kept, query: str, dates: bool) -> Iter
                 f"{name} was kept for {format_time(Fraction(shorter, scale))}, the new rules look back "
                 f"{format_time(Fraction(longer, scale))}: answers that need what is forgotten already are missed"
             )
-    new = sorted(name for name in form.names if name not in old.form.arities and not name.startswith("$"))
+    before = kept.background | old.form.arities.keys()
+    new = sorted(name for name in form.names if name not in before and not name.startswith("$"))
     if new:
         yield f"seen from now on only: {', '.join(new)}"
     position = complete_from(old, form, kept, query)
@@ -255,7 +259,7 @@ def _unless(old: Old, form: Standing, kept: Kept, query: str) -> str:
         needed |= frontier
         unknown = frontier - set(kept.known)
         frontier = {b.predicate for r in form.rules if r.predicate in unknown for b in r.body} - needed
-    unseen = [name for name in needed - heads if kept.given.get(name, old.seen + 1) > old.seen]
+    unseen = [name for name in needed - heads - kept.background if kept.given.get(name, old.seen + 1) > old.seen]
     names = ", ".join(sorted(name for name in unseen if not name.startswith("$")))
     return f", unless facts of {names} that came before hold longer" if names else ""
 

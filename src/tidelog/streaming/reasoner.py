@@ -50,6 +50,7 @@ from tidelog.engine.steps import (
 from tidelog.engine.store import Int32s, Int64s, Rows, Store
 from tidelog.errors import TidelogError
 from tidelog.language.facts import parse_fact
+from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.times import parse_time
@@ -63,7 +64,7 @@ from tidelog.reasoning import (
     violation,
 )
 from tidelog.streaming import snapshot
-from tidelog.streaming.answers import Answers, Found, Step
+from tidelog.streaming.answers import Answers, Found, RuleCost, Step
 from tidelog.streaming.batch import Batch, Clock, Reading, arrange
 from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
@@ -141,11 +142,7 @@ class Reasoner:
         self.parts = parts
         self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
-        data = background or Dataset()
-        if program.facts:
-            data = data | Dataset.from_facts(program.facts)
-        if program.temporal:
-            data = data.timed(program.temporal.temporal)
+        data = self._known(background)
         require_known([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
         self.dates = data.dates
         self._symbols = Symbols()
@@ -163,6 +160,9 @@ class Reasoner:
         self._quiet = _quiet()
         self._ahead: Ahead | None = None
         self._deferred = FEW_DEFERRED
+        #: What each rule had done when the plans were last made, and the nanoseconds of all steps.
+        self._work: Int64s = np.zeros(len(program.rules), np.int64)
+        self._nanoseconds = 0
         self._form: Standing
         self._engine: Engine
         self._task: Task
@@ -207,6 +207,7 @@ class Reasoner:
         """
         self._settle()
         self._fit(t)
+        self.dates |= data.dates
         data = self._on_grid(data)
         if times is not None and self._output is not None:
             self._output.note(times)
@@ -264,6 +265,30 @@ class Reasoner:
             shown = "(operators)" if name.startswith("$") else name
             found[shown] = found.get(shown, 0) + self._engine.store.size(number)
         return found
+
+    def work(self) -> Int64s:
+        """What each rule of the program has done since this reasoner was made or loaded: see `RuleCost`."""
+        return self._work + self._engine.work(len(self.program.rules))
+
+    def slowest(self, count: int | None = None) -> list[RuleCost]:
+        """What the rules have cost since this reasoner was made or loaded, the most expensive first.
+
+        >>> import tidelog as tl
+        >>> program = tl.Program.parse("Pair(X,Y) :- A(X), A(Y). Big(X) :- A(X), X > 8.")
+        >>> reasoner = tl.Reasoner(program, "Pair")
+        >>> answers = reasoner.push(0, [f"A({i})" for i in range(10)])
+        >>> [(cost.rule, cost.work > 100) for cost in reasoner.slowest()]
+        [('Pair(X,Y) :- A(X), A(Y).', True)]
+        """
+        work = self.work()
+        total = int(work.sum())
+        order = [int(number) for number in np.argsort(-work, kind="stable")[:count] if work[number]]
+        seconds = self._nanoseconds / 1e9
+        rules = self.program.rules
+        return [
+            RuleCost(rules[n].text or format_rule(rules[n]), n, int(work[n]), seconds * int(work[n]) / total)
+            for n in order
+        ]
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
@@ -364,12 +389,14 @@ class Reasoner:
         *,
         query: str | None = None,
         changed: bool = False,
+        background: Dataset | None = None,
         at: Times | None = None,
     ) -> Reasoner:
         """A reasoner that goes on where the saved one stopped.
 
-        With `changed`, `program` may have other rules: what can be kept is kept, and `notes` says what cannot. Output
-        times that were given one by one have to be given again as `at`.
+        With `changed`, `program` may have other rules: what can be kept is kept, and `notes` says what cannot. A state
+        has the background that its own rules read; where others read more of it, give it again. Output times that were
+        given one by one have to be given again as `at`.
         """
         meta, arrays = unpack(state)
         rules = program or snapshot.program_of(meta)
@@ -380,7 +407,7 @@ class Reasoner:
         delay = {name: Fraction(delay) for name, delay in meta["delays"]}
         reasoner = Reasoner(rules, query, timeline=meta["timeline"], delay=delay, memory=meta["memory"])
         reasoner.parts = meta["parts"]
-        reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs)
+        reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs, background)
         if meta["at"] is not None:
             reasoner._output = OutputTimes.restored(meta["at"], at, reasoner._at, reasoner._grid.denominator)
             reasoner._retask()
@@ -441,9 +468,16 @@ class Reasoner:
         if any(rule.comparisons for rule in self._form.rules):
             self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
 
-    def _derive(self, held: Mapping[str, Rows]) -> None:
-        """Facts that were held by other rules: all that follows is derived from them."""
-        self._begin(Dataset())
+    def _known(self, background: Dataset | None) -> Dataset:
+        """What is known before the stream begins: the background, and the facts of the program itself."""
+        data = background or Dataset()
+        if self.program.facts:
+            data = data | Dataset.from_facts(self.program.facts)
+        return data.timed(self.program.temporal.temporal) if self.program.temporal else data
+
+    def _derive(self, held: Mapping[str, Rows], known: Dataset) -> None:
+        """Facts that were held by other rules, and the background: all that follows is derived from them."""
+        self._begin(known)
         self._engine.store.horizon = (NEG_INF, int(max(self._at[NOW], self._at[FRONTIER])))
         for name, rows in held.items():
             queue = np.empty((3 + len(rows.args)) * len(rows) + 1, np.int64)
@@ -464,6 +498,7 @@ class Reasoner:
         factor = denominator // self._grid.denominator
         held = {name: self._engine.store.rows(i) for i, name in enumerate(self._form.names)}
         later = self._engine.store.deferred()
+        self._work = self.work()
         self._grid = Grid(self._dense, denominator)
         for place in (NOW, LAST, CLOSED, FRONTIER, EVALUATED, REPORTED):
             self._at[place] = _finer(int(self._at[place]), factor)
@@ -670,6 +705,7 @@ class Reasoner:
                 violated, stop = self._violation(), step + 1
             else:
                 break
+        self._nanoseconds += int(taken[first:step, steps.TOOK].sum())
         if store.later_end > self._deferred:
             store.defer(store.deferred())
             self._deferred = max(FEW_DEFERRED, 2 * store.later_end)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.data.dataset import Dataset
 from tidelog.engine.steps import EVALUATED, FRONTIER, LAST, NOW, REPORTED
 from tidelog.engine.store import Rows, Store
 from tidelog.engine.tables import LENGTH, PRED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
+from tidelog.language.tree import facts_of, rules_of, to_tree
 from tidelog.streaming.changed import Old, notes, sorted_out
 from tidelog.streaming.standing import Standing, standing
+from tidelog.streaming.state import unpack
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import format_time
 
@@ -33,6 +37,8 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     lengths = np.bincount(arrays["atoms"][:, PRED], arrays["atoms"][:, LENGTH], len(form.names)).astype(np.int64)
     meta: Meta = {
         "program": str(reasoner.program),
+        "rules": to_tree(reasoner.program.rules),
+        "facts": to_tree(reasoner.program.facts),
         "syntax": "tdl" if reasoner.program.temporal else "dmtl",
         "source": reasoner.program.source,
         "query": reasoner.query,
@@ -54,8 +60,13 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     return meta, arrays
 
 
-def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> tuple[str, ...]:
-    """Gives a new reasoner the state of an old one; returns notes on what could not be kept."""
+def put_back(
+    reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool, background: Dataset | None = None
+) -> tuple[str, ...]:
+    """Gives a new reasoner the state of an old one; returns notes on what could not be kept.
+
+    `background` is what changed rules may read of it; what the state holds of it stays as it is.
+    """
     reasoner._grid = Grid(reasoner._dense, meta["denominator"])
     reasoner._at[: REPORTED + 1] = meta["positions"]
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
@@ -75,7 +86,7 @@ def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> t
         name: Rows.joined([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
         for i, (name, arity, _) in enumerate(meta["predicates"])
     }
-    old = Program.parse(meta["program"], syntax=meta["syntax"])
+    old = program_of(meta)
     before = standing(old, meta["query"], reasoner._grid, meta["bounded"])
     at = meta["positions"]
     state = Old(
@@ -86,18 +97,28 @@ def put_back(reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool) -> t
         min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
         max(at[NOW], at[LAST]),
     )
-    kept = sorted_out(state, reasoner.program, reasoner._form)
-    reasoner._derive(kept.rows)
+    known = reasoner._known(background)
+    kept = sorted_out(state, reasoner.program, reasoner._form, frozenset(name for name, _ in known.relations))
+    reasoner._derive(kept.rows, known)
     return tuple(notes(state, reasoner._form, kept, reasoner.query, reasoner.dates))
 
 
 def program_of(meta: Meta) -> Program:
-    """The program that a state was saved with."""
-    return Program.parse(meta["program"], syntax=meta["syntax"], source=meta["source"])
+    """The program that a state was saved with; its own rules, which need not be all that its text has."""
+    rules, facts = rules_of(meta["rules"]), facts_of(meta["facts"])
+    if meta["syntax"] == "tdl":
+        return replace(Program.parse(meta["program"], syntax="tdl", source=meta["source"]), rules=rules, facts=facts)
+    return Program(rules, "rational", facts, source=meta["source"])
 
 
 def is_changed(meta: Meta, program: Program, query: str) -> bool:
-    return (str(program), query) != (meta["program"], meta["query"])
+    now = str(program), to_tree(program.rules), query
+    return now != (meta["program"], meta["rules"], meta["query"])
+
+
+def differs(state: bytes, program: Program, query: str) -> bool:
+    """Whether a state was saved with other rules."""
+    return is_changed(unpack(state)[0], program, query)
 
 
 def other_program(meta: Meta, program: Program) -> TidelogError:
