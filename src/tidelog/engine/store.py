@@ -410,11 +410,17 @@ class Store:
             tables.rehash_keys(old, self.atoms, self.args, self.entries, self.index_table, self.keys)
 
 
+#: Rows of an array from which on it has room for three times as many, once it is full.
+_LARGE = 1 << 14
+
+
 def _larger(array: tables.Array, rows: int) -> tables.Array:
     """The array, or a larger copy of it with room for so many rows."""
     if rows <= len(array):
         return array
-    larger = np.empty((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
+    # A large one is copied seldom: room that is not used yet is no memory yet.
+    grown = len(array) * 3 if len(array) > _LARGE else len(array) * 3 // 2
+    larger = np.empty((max(rows, grown), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
 

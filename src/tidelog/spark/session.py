@@ -31,11 +31,18 @@ STATE: dict[str, str] = {
 #: What it needs as well where fact DataFrames have watermarks of their own: one clock, that of the latest row.
 CLOCK: dict[str, str] = {"spark.sql.streaming.multipleWatermarkPolicy": "max"}
 
+#: How rows go to Python: in batches of so many, whatever their bytes. By default Spark adds up the bytes of a batch again
+#: with every row, which takes half of the time that Java spends on rows for us.
+ROWS: dict[str, str] = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+}
+
 #: What every session of ours has, unless it is told otherwise.
 _SETTINGS: dict[str, str] = {
     **STATE,
+    **ROWS,
     "spark.sql.session.timeZone": "UTC",  # as dates without a zone are read everywhere in tidelog
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "false",  # buckets are laid out by the plan; partitions are not to be merged
 }

@@ -17,7 +17,7 @@ from tidelog.engine.tables import Array, Number
 from tidelog.reasoning import on_timeline
 from tidelog.streaming.answers import Group
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
-from tidelog.timeline.kernels import kernel
+from tidelog.timeline.kernels import inlined, kernel
 
 
 class Clock(NamedTuple):
@@ -104,6 +104,8 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
         np.array([reading.delay(relation.predicate) for relation in relations] or [0], np.int64),
     )
     order = _arrival(relations, facts.lo, ordered)
+    if reading.fixed and not reading.own_times and len(symbols) < 4 * len(order):
+        order = _by_first_argument(facts, order, len(symbols))
     return _laid_out(data, relations, facts, order, reading, clock)
 
 
@@ -157,6 +159,16 @@ def _arrival(relations: Sequence[Relation], lo: Int64s, ordered: bool) -> Int64s
     order = np.full(len(places), -1, np.int64)
     # Positions are 0, 1, 2, ... where facts are all that was read; of a part of them the order is still theirs.
     return order if _inverted(places, order) else np.argsort(places, kind="stable")
+
+
+def _by_first_argument(facts: Facts, order: Int64s, names: int) -> Int64s:
+    """Facts of one step with those that are about the same together, in the order in which they were.
+
+    A step has no order. But what is known of a constant lies together in memory, and is best looked at once.
+    """
+    found, counts = np.empty(len(order), np.int64), np.zeros(names + 2, np.int64)
+    _gather(facts, order, counts, found)
+    return found
 
 
 def _laid_out(
@@ -246,6 +258,25 @@ def _sort_close(keys: Array, least: int, counts: Array, order: Array) -> None:
     for row in range(len(keys)):
         order[counts[keys[row] - least]] = row
         counts[keys[row] - least] += 1
+
+
+@kernel
+def _gather(facts: Facts, order: Array, counts: Array, found: Array) -> None:
+    """The stable order by first arguments, by counting; facts without any come first."""
+    for row in order:
+        counts[_first_argument(facts, row) + 2] += 1
+    for i in range(1, len(counts)):
+        counts[i] += counts[i - 1]
+    for row in order:
+        first = _first_argument(facts, row) + 1
+        found[counts[first]] = row
+        counts[first] += 1
+
+
+@inlined
+def _first_argument(facts: Facts, row: int) -> Number:
+    r = facts.relation[row]
+    return facts.args[facts.starts[r] + row - facts.first[r]] if facts.arities[r] else -1
 
 
 @kernel
