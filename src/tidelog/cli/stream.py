@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from tidelog.cli.options import length, length_option, rules_argument, timeline_option, write_out
+from tidelog.cli.options import length, length_option, mistaken, not_a_time, rules_argument, timeline_option, write_out
 
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
@@ -41,7 +41,7 @@ def _output_times(context: click.Context, option: click.Parameter, value: str | 
     if value is None or value == "input":
         return value
     kind, _, step = value.partition(":")
-    if kind != "every":
+    if kind != "every" or not step:
         raise click.BadParameter(f"{value!r} is neither input nor every:S, like every:5 or every:10min")
     if length(step) == 0:
         raise click.BadParameter(f"{value!r}: 0 is no distance")
@@ -57,7 +57,7 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
     try:
         time, _ = parse_time(value)
     except TidelogError as problem:
-        raise click.BadParameter(problem.diagnostics[0].message) from None
+        raise click.BadParameter(not_a_time(problem)) from None
     if isinstance(time, float):
         raise click.BadParameter("a stream cannot be awaited for ever: name a time")
     return time
@@ -227,7 +227,9 @@ def _run(session: Session, source: str, state: str | None, continues: bool, stop
 
     error: TidelogError | None = None
     line = 0
+    given: set[str] = {name for name, _ in session.background.relations} if session.background else set()
     for piece in pieces(source, stop):
+        given |= {name for name, _ in piece.data.relations}
         try:
             more = session.take(piece.data)
         except Inconsistent as violated:
@@ -256,6 +258,9 @@ def _run(session: Session, source: str, state: str | None, continues: bool, stop
         are = "it is" if session.late_facts == 1 else "they are"
         where = f"{are} in {session.late.name}" if session.late else "--late FILE keeps such facts"
         click.echo(f"{_counted(session.late_facts, 'fact')} came too late; {where}", err=True)
+    if not session.resumed:
+        for note in mistaken(session.program, given):
+            click.echo(note, err=True)
     if stopped:
         name = "<stdin>" if source == "-" else source
         click.echo(f"stopped after line {line} of {name}; the state is in {state}", err=True)

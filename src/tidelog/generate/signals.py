@@ -1,7 +1,7 @@
 """A network of nodes that watch signals: `Connect` is background, `Signal` and `Monit` come at times.
 
-It goes with the rules in `examples/signals/signals.dmtl`: a node that watches a signal flags it, its neighbours watch it
-then, and so the news travels.
+It goes with the rules in `examples/signals/signals.dmtl`: a node that watches a signal flags it, its neighbours watch
+it then, and so the news travels.
 """
 
 from __future__ import annotations

@@ -33,6 +33,10 @@ def in_words(problem: BaseException, log: str | None) -> TidelogError:
     message = _raised(text) or _caused(text)
     if message is None:
         message = said(problem) if isinstance(problem, PySparkException) else f"{type(problem).__name__}: {problem}"
+    if "failed to connect back" in text:
+        message = "a Python worker did not start within the ten seconds that Spark gives it"
+        help = "the machine is busy, or a firewall is in the way; run it again: what was done is in the checkpoint"
+        return TidelogError(Diagnostic("TL810", f"the job failed: {message}", help=help))
     help = f"Spark's own words are in {log}" if log else '[spark] log = "spark.log" keeps Spark\'s own words'
     return TidelogError(Diagnostic("TL810", f"the job failed: {_short(message)}", help=help))
 
