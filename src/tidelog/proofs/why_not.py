@@ -150,7 +150,7 @@ def _failure(
         facts = gathered(support(part.reading, binding, (held[0][0], held[0][0]), world.model.times, world.grid.dense))
         free = complement(holds(part.reading, binding, world.core, world.model.times, world.grid.dense))
         blockers = tuple(wording.fact(*fact) for fact in facts)
-        nearest = _nearest(world, within(free, world.core), when)
+        nearest = _nearest(world, within(free, world.core) if world.repeating else free, when)
         return Blocked(clause.rule, literal, text, values, interval, told, nearest, blockers=blockers)
     ever = [
         pair
