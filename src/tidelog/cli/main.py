@@ -16,6 +16,7 @@ import click
 from tidelog.cli.check import check
 from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
+from tidelog.cli.explain import explain
 from tidelog.cli.fmt import fmt
 from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
@@ -59,6 +60,7 @@ def cli() -> None:
     \b
     tidelog materialise rules.dmtl data.facts     print what follows
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
+    tidelog explain rules.dmtl data.facts 'P@5'   say why it holds, or why not
     tidelog stable rules.dmtl data.facts          rules with exceptions: stable models
     tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog run pipeline.toml                     a job on Spark
@@ -72,6 +74,7 @@ for _command in (
     check,
     materialise,
     entails,
+    explain,
     stream,
     window,
     stable,

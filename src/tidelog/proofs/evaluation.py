@@ -21,7 +21,7 @@ from tidelog.proofs.sets import (
     since_times,
     spread,
 )
-from tidelog.timeline.grid import add_left, add_right, negated, since
+from tidelog.timeline.grid import NEG_INF, POS_INF, add_left, add_right, negated, since
 
 Binding = Mapping[str, int]
 #: When a ground atom holds.
@@ -111,8 +111,8 @@ def _joined_parts(
         start = least_part(source, distance, part, dense)
         found.append((reading.right, start))
         if between is not None:
-            lo = start[0] if dense and start[0] & 1 else start[0] + 1
-            hi = part[1] if dense and part[1] & 1 else part[1] - 1
+            lo = start[0] if start[0] == NEG_INF or (dense and start[0] & 1) else start[0] + 1
+            hi = part[1] if part[1] == POS_INF or (dense and part[1] & 1) else part[1] - 1
             if lo <= hi:
                 found.append((reading.left, (max(lo, between[0]), min(hi, between[1]))))
     return [(operand, negated(part)) for operand, part in found] if reading.mirrored else found

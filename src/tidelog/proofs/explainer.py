@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.engine.extent import Tail
+from tidelog.engine.repeats import Repetition, divided
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Comparison, Fact
 from tidelog.proofs.clauses import Clause, Leaf, added_to
 from tidelog.proofs.derivations import Derivations, Way
 from tidelog.proofs.evaluation import Ground, Lookup, gathered, support
+from tidelog.proofs.facts import Ids
 from tidelog.proofs.instances import instances, satisfied
 from tidelog.proofs.sets import Pair, Times, cover, difference, intersection, least_part, spread, within
 from tidelog.proofs.steps import Condition, Step
 from tidelog.proofs.tree import Proof
-from tidelog.proofs.world import world_of
+from tidelog.proofs.wording import CLOCK, is_hidden
+from tidelog.proofs.world import absence, world_of
 from tidelog.timeline.grid import POS_INF, Grid, negated
 from tidelog.timeline.interval import INF
 
@@ -69,6 +71,7 @@ class Explainer:
         self.world = world_of(self.program, self.data, self._query, self._timeline, denominator)
         self._derivations = Derivations(self.world)
         self._steps: dict[tuple[Ground, Pair], Step] = {}
+        self._repeating: dict[str, dict[tuple[Ids, bool], list[Repetition]]] = {}
 
     def grounded(self, fact: Fact | str) -> tuple[Ground, Pair]:
         """A fact on the grid, which is made finer where the fact needs it."""
@@ -120,18 +123,20 @@ class Explainer:
         if given == [pair]:
             fact = self.world.wording.fact(atom, pair)
             return Step(fact, "given", source=self._source(fact))
+        recursive = atom[0] in self.world.recursive
         outside = difference([pair], [self.world.core])
-        if outside:
+        if outside and (recursive or self.world.repeating):
             inside = intersection([pair], [self.world.core])
             return self._pieces(atom, pair, sorted([*outside, *inside])) if inside else self._repeated(atom, pair)
-        if atom[0] in self.world.recursive:
-            if not self._derivations.find(atom, pair):
-                return Step(self.world.wording.fact(atom, pair), "continues")
-            ways = self._derivations.ways(atom, pair)
+        if not recursive:
+            parts = cover(pair, self._ways(atom, pair, given))
+        elif self._derivations.find(atom, pair):
+            parts = cover(pair, self._derivations.ways(atom, pair))
         else:
-            ways = self._ways(atom, pair, given)
-        parts = cover(pair, ways)
-        assert parts[-1][0][1] == pair[1], "what holds is given or derived"
+            parts = []
+        if not parts or parts[-1][0][1] < pair[1]:
+            # Too many steps, or a condition that needs facts without end, like a box for ever over what repeats.
+            return Step(self.world.wording.fact(atom, pair), "continues")
         if len(parts) > 1:
             return self._pieces(atom, pair, [part for part, _ in parts])
         return self._derived(atom, pair, parts[0][1])
@@ -154,23 +159,27 @@ class Explainer:
 
     def _repeated(self, atom: Ground, pair: Pair) -> Step:
         """A stretch outside of the core holds as one near to the data does: everything repeats out there."""
-        extent = self.world.extents[atom[0]]
-        right = pair[0] > self.world.core[1]
-        tail = (extent.right if right else extent.left) or Tail(self.world.changes[right], self.world.grid.tick)
-        if right:
-            lo = pair[0] - (pair[0] - tail.at - 1) // tail.every * tail.every
-            near = lo, lo + min(pair[1] - pair[0], tail.every - 1)
-        else:
-            hi = pair[1] + (tail.at - pair[1] - 1) // tail.every * tail.every
-            near = hi - min(pair[1] - pair[0], tail.every - 1), hi
-        repeats = extent.right if right else extent.left
-        return Step(
-            self.world.wording.fact(atom, pair),
-            "repeats",
-            parts=(self.world.wording.fact(atom, near),),
-            every=self.world.grid.time(tail.every) if repeats else None,
-            anchor=self.world.grid.time(tail.at),
-        )
+        world, right = self.world, pair[0] > self.world.core[1]
+        fact = world.wording.fact(atom, pair)
+        for found in self._repetitions(atom[0]).get((atom[1], not right), ()):
+            lo = found.part[0] + (pair[0] - found.part[0]) % found.every
+            near = lo, lo + pair[1] - pair[0]
+            if near[1] <= found.part[1]:
+                every, start = world.grid.time(found.every), world.grid.time(found.at)
+                return Step(fact, "repeats", parts=(world.wording.fact(atom, near),), every=every, anchor=start)
+        # What does not repeat out there does not change: one tick is as good as all of it.
+        at = world.changes[right]
+        near = (at + 1, at + world.grid.tick) if right else (at - world.grid.tick, at - 1)
+        return Step(fact, "repeats", parts=(world.wording.fact(atom, near),), anchor=world.grid.time(at))
+
+    def _repetitions(self, predicate: str) -> dict[tuple[Ids, bool], list[Repetition]]:
+        """What repeats of a predicate, by atom and by whether it does so before a time or after one."""
+        if predicate not in self._repeating:
+            found: dict[tuple[Ids, bool], list[Repetition]] = {}
+            for one in divided(self.world.extents[predicate], self.world.grid.tick)[1]:
+                found.setdefault((one.args, one.before), []).append(one)
+            self._repeating[predicate] = found
+        return self._repeating[predicate]
 
     def _derived(self, atom: Ground, pair: Pair, way: Way) -> Step:
         """The step of one instance of a rule, or of several where its body has to hold at times that lie apart."""
@@ -196,19 +205,33 @@ class Explainer:
 
     def _conditions(self, clause: Clause, binding: dict[str, int], when: Pair, lookup: Lookup) -> Iterator[Condition]:
         parts = {id(part.literal): part for part in (*clause.positive, *clause.negative)}
-        interval = self.world.grid.interval(*when)
+        wording, interval = self.world.wording, self.world.grid.interval(*when)
         for literal in clause.rule.body:
             if isinstance(literal, Comparison):
-                yield Condition("comparison", self.world.wording.comparison(literal, binding), interval)
+                yield Condition("comparison", wording.comparison(literal, binding), interval)
                 continue
             part = parts[id(literal)]
             if literal.negated:
-                yield Condition("absent", *self.world.wording.absence(part, binding, when))
+                yield Condition("absent", *absence(self.world, part, binding, when))
                 continue
-            facts = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
-            kind = "fact" if isinstance(part.reading, Leaf) else "operator"
-            text = self.world.wording.formula(literal.formula, binding)
-            yield Condition(kind, text, interval, tuple(self.world.wording.fact(*fact) for fact in facts))
+            needed = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
+            facts = gathered([(atom, self._derivations.whole(atom, pair)) for atom, pair in needed])
+            if any(is_hidden(atom[0]) for atom, _ in facts):
+                for atom, pair in facts:
+                    yield from self._hidden(atom, pair)
+                continue
+            plain = isinstance(part.reading, Leaf) or self.program.temporal is not None
+            text = wording.formula(literal.formula, binding)
+            yield Condition("fact" if plain else "operator", text, interval, tuple(wording.fact(*f) for f in facts))
+
+    def _hidden(self, atom: Ground, pair: Pair) -> Iterator[Condition]:
+        """What stands behind an auxiliary atom of temporal Datalog: the conditions that it was made from."""
+        if atom[0] == CLOCK:
+            return
+        step = self._found(atom, pair)
+        yield from step.conditions
+        for part in step.parts:
+            yield from self._hidden(*self.grounded(part))
 
     def _source(self, fact: Fact) -> str | None:
         """The file in which a given fact stands, or begins."""

@@ -118,6 +118,9 @@ def least_part(source: Pair, by: Pair, target: Pair, dense: bool) -> Pair:
     if earliest > latest:
         return latest, earliest
     nearest = max(earliest, min(latest, target[0]))
+    if nearest in ALWAYS:
+        # Infinity is no moment.
+        return source
     if dense and nearest & 1 and nearest != target[0]:
         nearest = nearest + 1 if nearest < latest else nearest - 1 if nearest > earliest else nearest
     return nearest, nearest

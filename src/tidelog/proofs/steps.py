@@ -33,7 +33,7 @@ class Step:
     `pieces` (its interval falls into `parts`, each with a step of its own),
     `repeats` (far from the data: it holds as `parts` do, since what holds beyond `anchor` comes again every `every`;
     where that is None, nothing changes out there),
-    `continues` (derived step by step from earlier facts, in more steps than are shown).
+    `continues` (derived, but from more facts than can be shown: a very long chain, or facts without end).
     """
 
     fact: Fact

@@ -122,7 +122,7 @@ def _reason(step: Step | None, again: bool, iso: bool) -> str:
         return f"  in {len(step.parts)} pieces"
     if step.kind == "repeats":
         return f"  {_repetition(step, iso)}, as here:"
-    return "  step by step from earlier facts, in more steps than are shown"
+    return "  derived, but from more facts than can be shown"
 
 
 def _repetition(step: Step, iso: bool) -> str:

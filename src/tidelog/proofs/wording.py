@@ -9,12 +9,18 @@ from tidelog.data.symbols import Symbols
 from tidelog.language.facts import format_value
 from tidelog.language.printer import format_comparison, format_formula
 from tidelog.language.syntax import Atom, Binary, Comparison, Fact, Formula, Term, Unary, Value
-from tidelog.proofs.clauses import Leaf, Part, Some, added_to
-from tidelog.proofs.evaluation import ANY, Ground, ground
+from tidelog.proofs.evaluation import ANY, Ground
 from tidelog.proofs.instances import bound_term
 from tidelog.proofs.sets import Pair
-from tidelog.timeline.grid import Grid, negated
-from tidelog.timeline.interval import Interval
+from tidelog.timeline.grid import Grid
+
+#: The auxiliary predicate of temporal Datalog that holds at one time only.
+CLOCK = "$at"
+
+
+def is_hidden(predicate: str) -> bool:
+    """Whether a predicate is an auxiliary one, which no user wrote."""
+    return predicate.startswith("$")
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,10 @@ class Wording:
         """A formula with its variables bound."""
         return format_formula(self._bound(formula, binding))
 
-    def absence(self, part: Part, binding: dict[str, int], when: Pair) -> tuple[str, Interval]:
-        """What does not hold if a negated literal does, and throughout which time."""
-        reading = part.reading
-        if isinstance(reading, Some) and isinstance(reading.arg, Leaf):
-            when, reading = added_to(when, negated(reading.by), self.grid.dense), reading.arg
-        if not isinstance(reading, Leaf):
-            return f"not {self.formula(part.literal.formula, binding)}", self.grid.interval(*when)
-        predicate, ids = ground(reading, binding)
-        args = f"({','.join(format_value(self.value(number)) for number in ids)})" if ids else ""
-        return f"no {predicate}{args}", self.grid.interval(*when)
+    def atom(self, atom: Ground) -> str:
+        """A ground atom as facts show it."""
+        args = f"({','.join(format_value(self.value(number)) for number in atom[1])})" if atom[1] else ""
+        return atom[0] + args
 
     def _bound(self, formula: Formula, binding: dict[str, int]) -> Formula:
         match formula:

@@ -13,21 +13,21 @@ from tidelog.engine.extent import Extent, Tail
 from tidelog.engine.fixpoint import Unsettled, solve
 from tidelog.language.program import Program
 from tidelog.language.safety import rule_atoms
-from tidelog.proofs.clauses import Clause, compiled, leaves
-from tidelog.proofs.evaluation import Ground
+from tidelog.proofs.clauses import Clause, Leaf, Part, Reading, Some, added_to, compiled, leaves, names
+from tidelog.proofs.evaluation import Ground, ground
 from tidelog.proofs.facts import Ids, Table
-from tidelog.proofs.instances import Model
-from tidelog.proofs.sets import Pair, Times, difference
-from tidelog.proofs.wording import Wording
+from tidelog.proofs.instances import Model, matched
+from tidelog.proofs.sets import Pair, Times, difference, within
+from tidelog.proofs.wording import CLOCK, Wording, is_hidden
 from tidelog.reasoning import prepared, refuse_violations, undecided
-from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
+from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, negated
 from tidelog.timeline.interval import Interval
 
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
 
 #: How far beyond the last change of a model proofs go step by step, in multiples of the rules' reach.
-MARGIN = 16
+MARGIN = 4
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,14 @@ class World:
     recursive: Mapping[str, frozenset[str]]
     changes: Pair
     core: Pair
+    #: How far from the core such proofs may go to find what they rest on.
+    reachable: Pair
+    #: Whether something comes again and again for ever, so that the model beyond the core cannot be written down.
+    repeating: bool
+    #: After which time everything comes again, before the first of the changes and after the last.
+    periods: Pair
+    #: Whether the rules are temporal Datalog.
+    temporal: bool
 
     def given(self, predicate: str, ids: Ids) -> Times:
         """When an atom is given."""
@@ -53,16 +61,30 @@ class World:
 
     def missing(self, atom: Ground, pair: Pair) -> Times:
         """The part of a stretch in which an atom does not hold."""
+        return difference([pair], self.holding(atom, pair))
+
+    def holding(self, atom: Ground, pair: Pair) -> Times:
+        """The part of a stretch in which an atom holds."""
         extent = self.extents.get(atom[0])
         if extent is None or not difference([pair], [self.core]):
-            return difference([pair], self.model.times(*atom))
+            return within(self.model.times(*atom), pair)
         lo, hi = pair
         # What holds throughout a period of a tail holds for ever, so longer questions are questions about all time.
         if extent.right and hi - max(lo, extent.right.at) >= extent.right.every:
             hi = POS_INF
         if extent.left and min(hi, extent.left.at) - lo >= extent.left.every:
             lo = NEG_INF
-        return difference([pair], Table(extent.within(lo, hi).rows).times(atom[1]))
+        return within(Table(extent.within(lo, hi).rows).times(atom[1]), pair)
+
+    def near(self, moment: Pair) -> Pair:
+        """A moment of the core at which the same holds: outside of it everything repeats."""
+        before, after = self.periods
+        (at, _), (first, last) = moment, self.changes
+        if at > self.core[1]:
+            at = last + 1 + (at - last - 1) % after
+        elif at < self.core[0]:
+            at = first - 1 - (first - 1 - at) % before
+        return at, at
 
 
 def world_of(
@@ -87,7 +109,8 @@ def world_of(
     reach = max((_reach(clause, grid.dense) for clause in found if clause is not None), default=0) + grid.tick
     before, after = (_common(extent.left for extent in extents.values()), _common(e.right for e in extents.values()))
     core = changes[0] - 2 * before - MARGIN * reach, changes[1] + 2 * after + MARGIN * reach
-    seen = core[0] - 2 * before - reach, core[1] + 2 * after + reach
+    reachable = core[0] - before - 4 * MARGIN * reach, core[1] + after + 4 * MARGIN * reach
+    seen = reachable[0] - 2 * before - reach, reachable[1] + 2 * after + reach
     wording = Wording(grid, symbols)
     return World(
         grid,
@@ -104,7 +127,49 @@ def world_of(
         },
         changes,
         core,
+        reachable,
+        any(extent.left or extent.right for extent in extents.values()),
+        (before or grid.tick, after or grid.tick),
+        program.temporal is not None,
     )
+
+
+def seen_through(world: World, part: Part, binding: dict[str, int], when: Pair) -> tuple[Ground, Pair] | None:
+    """The atom that a literal is about, if it is about one at some time of a window, and that window.
+
+    An auxiliary atom of temporal Datalog about one atom at one time is looked through.
+    """
+    reading = part.reading
+    if isinstance(reading, Some):
+        when, reading = added_to(when, negated(reading.by), world.grid.dense), reading.arg
+    if not isinstance(reading, Leaf) or any(name not in binding for name in names(reading)):
+        return None
+    atom = ground(reading, binding)
+    for clause in world.clauses.get(atom[0], ()) if is_hidden(atom[0]) else ():
+        inner = matched(clause.head, atom[1], {})
+        plain = [part for part in clause.positive if not is_clock(part.reading)]
+        clocks = [part.reading for part in clause.positive if is_clock(part.reading)]
+        if inner is None or len(plain) != 1 or clause.negative:
+            return None
+        for clock in clocks:
+            assert isinstance(clock, Leaf)
+            number = world.wording.value(ground(clock, inner)[1][0])
+            assert isinstance(number, Fraction)
+            when = int(number), int(number)
+        return seen_through(world, plain[0], inner, when)
+    return atom, when
+
+
+def is_clock(reading: Reading) -> bool:
+    return isinstance(reading, Leaf) and reading.predicate == CLOCK
+
+
+def absence(world: World, part: Part, binding: dict[str, int], when: Pair) -> tuple[str, Interval]:
+    """What does not hold if a negated literal does, and throughout which time."""
+    seen = seen_through(world, part, binding, when)
+    if seen is None:
+        return f"not {world.wording.formula(part.literal.formula, binding)}", world.grid.interval(*when)
+    return f"no {world.wording.atom(seen[0])}", world.grid.interval(*seen[1])
 
 
 def _names(program: Program, data: Dataset, query: Sequence[str] | None) -> tuple[str, ...]:
