@@ -230,7 +230,9 @@ def test_what_repeats_goes_on_as_far_as_one_looks(open_page: Open, tmp_path: Pat
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert page.locator(".details h2").inner_text() == "A(a)@[23,24)"
-    assert "every 3, from 17 on" in page.locator(".details").inner_text()
+    shown = page.locator(".details").inner_text()
+    assert "every 3, from 17 on" in shown
+    assert "The first time: A(a)@[17,18)" in shown
 
 
 def test_a_stream_has_its_charts(open_page: Open, tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def _observe(
         points, whole = o.at is not None, not session.resumed
         looking = StreamReport(session.program, o.query, o.timeline, points=points, whole=whole)
         session.observers.append(looking)
-        files.callback(_write_report, report, looking, title, rules, [*background, source])
+        files.callback(_write_report, report, looking, title, rules, [*background, source], o.timeline)
     board = files.enter_context(watched(ui, ui_host, title))
     if board is not None:
         from tidelog.page.watching import Watching
@@ -223,15 +223,15 @@ def _last_look(session: Session, watching: Watching) -> None:
         watching.look(session.reasoner)
 
 
-def _write_report(file: str, looking: StreamReport, title: str, rules: str, read: list[str]) -> None:
+def _write_report(
+    file: str, looking: StreamReport, title: str, rules: str, read: list[str], timeline: str | None
+) -> None:
     """Also of a stream that ended early, by an error or a signal: what there is up to then."""
-    import shlex
-
+    from tidelog.cli.report import explaining
     from tidelog.page.document import page
     from tidelog.page.report import PROOFS, Heading
 
-    command = None if "-" in (rules, *read) else " ".join(["tidelog explain", *map(shlex.quote, [rules, *read])])
-    heading = Heading(title, (("Rules", rules), ("Input", ", ".join(read))), command)
+    heading = Heading(title, (("Rules", rules), ("Input", ", ".join(read))), explaining(rules, read, timeline))
     Path(file).write_text(page(looking.data(heading, PROOFS)), encoding="utf-8")
 
 
