@@ -11,7 +11,7 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-spark bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka docs drawings
+.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-spark bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka docs drawings page test-browser
 
 test: lint types unit docs
 
@@ -49,6 +49,18 @@ docs: $(VENV)/.docs
 
 drawings: $(VENV)/.run
 	$(BIN)/python docs/draw.py
+
+# The bundle of the pages, which is committed: only who changes the sources in page/ needs Node.
+page:
+	command -v npm > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
+	cd page && npm ci && npm run types && npm run build
+
+# The pages in a real Chromium, which comes with the system's packages: where it is missing and cannot be installed, the
+# tests are skipped and say so.
+test-browser: $(VENV)/.browser
+	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) || true
+	$(BIN)/python tests/warm.py
+	$(BIN)/pytest -m browser tests/browser
 
 demo: $(VENV)/.spark
 	$(BIN)/tidelog demo
@@ -106,6 +118,10 @@ $(VENV)/.kafka: $(VENV)/.dev
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+$(VENV)/.browser: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,browser]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tidelog.language.program import Program
     from tidelog.language.syntax import Fact
     from tidelog.model import Model, Repeat
+    from tidelog.proofs.explainer import Explainer
+    from tidelog.proofs.explanation import Explanation, explain
     from tidelog.reasoning import Answer, Inconsistent, Undecided, entails, materialise
     from tidelog.stable.answers import StableModels, stable_entails, stable_models
     from tidelog.stable.models import StableModel
@@ -29,6 +31,8 @@ _HOME = {
     "Answer": "tidelog.reasoning",
     "Containment": "tidelog.windows.validity",
     "Dataset": "tidelog.data.dataset",
+    "Explainer": "tidelog.proofs.explainer",
+    "Explanation": "tidelog.proofs.explanation",
     "Fact": "tidelog.language.syntax",
     "Hypotheses": "tidelog.hypothetical.online",
     "Inconsistent": "tidelog.reasoning",
@@ -50,6 +54,7 @@ _HOME = {
     "check": "tidelog.analysis.report",
     "contained": "tidelog.windows.validity",
     "entails": "tidelog.reasoning",
+    "explain": "tidelog.proofs.explanation",
     "hypotheses": "tidelog.hypothetical.online",
     "materialise": "tidelog.reasoning",
     "window": "tidelog.windows.validity",
@@ -61,6 +66,8 @@ __all__ = [
     "Answer",
     "Containment",
     "Dataset",
+    "Explainer",
+    "Explanation",
     "Fact",
     "Hypotheses",
     "Inconsistent",
@@ -82,6 +89,7 @@ __all__ = [
     "check",
     "contained",
     "entails",
+    "explain",
     "hypotheses",
     "materialise",
     "stable_entails",

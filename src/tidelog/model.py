@@ -114,6 +114,12 @@ class Model:
             parts.append(line.encode() + b"\n")
         return b"".join(parts)
 
+    def _repr_html_(self) -> str:
+        from tidelog.data.notebook import facts_html
+
+        again = [repeat.text(self._dates) for repeat in self.repeats]
+        return facts_html(self, len(self), iso=self._dates, more=again)
+
     def __repr__(self) -> str:
         return f"<Model of {len(self)} facts, {len(self.repeats)} that repeat>"
 

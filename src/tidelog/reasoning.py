@@ -72,12 +72,12 @@ def materialise(
     """
     names = _predicates(program, data, query)
     stretch = _stretch(between)
-    setting = _prepared(program, data, names, timeline, stretch)
+    setting = prepared(program, data, names, timeline, stretch)
     try:
         extents = solve(setting.problem, setting.until)
     except Unsettled as unsettled:
-        raise _undecided(unsettled) from None
-    _refuse_violations(setting, extents)
+        raise undecided(unsettled) from None
+    refuse_violations(setting, extents)
     found = {name: extents[name] for name in names}
     if setting.until is not None:
         found = {name: extent.within(*setting.until) for name, extent in found.items()}
@@ -96,7 +96,7 @@ def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: str 
         temporal = program.temporal.temporal if program.temporal else frozenset()
         fact, _ = parse_fact(fact, "<fact>", temporal=temporal)
     _predicates(program, data, fact.predicate)
-    setting = _prepared(program, data, (fact.predicate,), timeline, fact.interval, fact)
+    setting = prepared(program, data, (fact.predicate,), timeline, fact.interval, fact)
     assert setting.until is not None
     try:
         extents = solve(setting.problem, setting.until)
@@ -105,12 +105,14 @@ def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: str 
         if known is not None and _covers(setting, Extent(known), fact):
             return Answer.YES
         return Answer.UNKNOWN
-    _refuse_violations(setting, extents)
+    refuse_violations(setting, extents)
     return Answer.YES if _covers(setting, extents[fact.predicate], fact) else Answer.NO
 
 
 @dataclass(frozen=True)
-class _Setting:
+class Setting:
+    """A program and its data on one grid, ready for the engine; `until` is the stretch that is asked for."""
+
     program: Program
     data: Dataset
     grid: Grid
@@ -143,14 +145,15 @@ def time_of(end: AnyTime) -> Time:
     return end if isinstance(end, float) and end in (INF, -INF) else Fraction(end)
 
 
-def _prepared(
+def prepared(
     program: Program,
     data: Dataset,
     names: tuple[str, ...],
     timeline: str | None,
     stretch: Interval | None,
     fact: Fact | None = None,
-) -> _Setting:
+) -> Setting:
+    """Everything that the engine needs to find the predicates of these names."""
     from tidelog.data.dataset import Dataset
 
     strata(program.rules)
@@ -184,7 +187,7 @@ def _prepared(
     }
     problem = Problem(rules, grid, given, arities, names, data.symbols.intern, data.symbols.ranks)
     until = None if stretch is None else grid.pair(stretch) or (0, -1)
-    return _Setting(program, data, grid, problem, until)
+    return Setting(program, data, grid, problem, until)
 
 
 def timeline_of(program: Program, timeline: str | None) -> str:
@@ -307,7 +310,7 @@ def _on_grid(relation: Relation, dense: bool) -> Rows:
     return rows if dense else rows.where(lo <= hi)
 
 
-def _covers(setting: _Setting, extent: Extent, fact: Fact) -> bool:
+def _covers(setting: Setting, extent: Extent, fact: Fact) -> bool:
     """Whether the fact's atom holds on all of its interval."""
     assert setting.until is not None
     lo, hi = setting.until
@@ -330,7 +333,7 @@ def _covers(setting: _Setting, extent: Extent, fact: Fact) -> bool:
     return bool(((rows.lo <= lo) & (rows.hi >= hi)).any())
 
 
-def _refuse_violations(setting: _Setting, extents: dict[str, Extent]) -> None:
+def refuse_violations(setting: Setting, extents: dict[str, Extent]) -> None:
     """Raises if a constraint is violated, with the rule, the binding and when."""
     symbols = setting.data.symbols
     found: list[Diagnostic] = []
@@ -363,7 +366,8 @@ def violation(user_rule: Rule, rule: FlatRule, values: list[str | Fraction], whe
     )
 
 
-def _undecided(unsettled: Unsettled) -> Undecided:
+def undecided(unsettled: Unsettled) -> Undecided:
+    """The error for predicates that were not settled."""
     names = [name for name in unsettled.predicates if not name.startswith("$")] or list(unsettled.predicates)
     return Undecided(
         Diagnostic(

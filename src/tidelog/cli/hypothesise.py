@@ -113,9 +113,11 @@ def hypothesise(
             on_rejected=(lambda found: _write(rejected, found)) if rejected else None,
         )
         show = session.query
-        arrivals = files.enter_context(_opened(source))
+        arrivals = files.enter_context(opened(source))
         try:
-            for moment in moments(session, _read(session, arrivals, "<stdin>" if source == "-" else source), until):
+            for moment in moments(
+                session, arrivals_of(session, arrivals, "<stdin>" if source == "-" else source), until
+            ):
                 click.echo(moment.to_json() if as_json else moment.to_text(show), nl=as_json)
         finally:
             sys.stdout.flush()
@@ -130,7 +132,8 @@ def _facts(paths: tuple[str, ...], temporal: frozenset[tuple[str, int]]) -> Iter
         yield from Dataset.load(*paths).timed(temporal)
 
 
-def _opened(path: str) -> AbstractContextManager[BinaryIO]:
+def opened(path: str) -> AbstractContextManager[BinaryIO]:
+    """A file of arrivals, unpacked, or standard input."""
     from tidelog.errors import TidelogError
     from tidelog.language.opening import unreadable
 
@@ -142,7 +145,8 @@ def _opened(path: str) -> AbstractContextManager[BinaryIO]:
         raise TidelogError(unreadable(path, error)) from None
 
 
-def _read(session: Hypotheses, lines: BinaryIO, source: str) -> Iterator[tuple[int, GroundFact]]:
+def arrivals_of(session: Hypotheses, lines: BinaryIO, source: str) -> Iterator[tuple[int, GroundFact]]:
+    """Lines of JSON as arrivals."""
     from tidelog.errors import Diagnostic, Place, TidelogError
 
     number = 0

@@ -16,9 +16,11 @@ import click
 from tidelog.cli.check import check
 from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
+from tidelog.cli.explain import explain
 from tidelog.cli.fmt import fmt
 from tidelog.cli.hypothesise import hypothesise
 from tidelog.cli.materialise import materialise
+from tidelog.cli.report import report
 from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.stable import stable
 from tidelog.cli.state import state
@@ -58,6 +60,7 @@ def cli() -> None:
     \b
     tidelog materialise rules.dmtl data.facts     print what follows
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
+    tidelog explain rules.dmtl data.facts 'P@5'   say why it holds, or why not
     tidelog stable rules.dmtl data.facts          rules with exceptions: stable models
     tidelog stream rules.dmtl --query P --input - answer as facts come
     tidelog run pipeline.toml                     a job on Spark
@@ -67,7 +70,21 @@ def cli() -> None:
     """
 
 
-for _command in (check, materialise, entails, stream, window, stable, hypothesise, run_pipeline, state, fmt, demo):
+for _command in (
+    check,
+    materialise,
+    entails,
+    explain,
+    stream,
+    window,
+    stable,
+    hypothesise,
+    run_pipeline,
+    report,
+    state,
+    fmt,
+    demo,
+):
     cli.add_command(_command)
 
 

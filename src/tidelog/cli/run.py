@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tidelog.cli.ui import ui_options, watched
+
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
+    from tidelog.page.board import Board
     from tidelog.spark.run import Progress, Ready, Stream
     from tidelog.timeline.interval import Time
 
@@ -41,7 +44,10 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
     "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
 )
 @click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
-def run(pipeline: str, master: str | None, explain: bool, until: Time | None, quiet: bool) -> int:
+@ui_options
+def run(
+    pipeline: str, master: str | None, explain: bool, until: Time | None, quiet: bool, ui: str | None, ui_host: str
+) -> int:
     """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
 
     The file is checked as a whole, against its rules and its sources, before anything starts. Ctrl-C stops after the
@@ -66,7 +72,7 @@ def run(pipeline: str, master: str | None, explain: bool, until: Time | None, qu
       echo 'format = "console"' >> job.toml
       tidelog run job.toml --quiet
     """
-    return run_file(pipeline, master, explain=explain, until=until, quiet=quiet)
+    return run_file(pipeline, master, explain=explain, until=until, quiet=quiet, ui=ui, ui_host=ui_host)
 
 
 def run_file(
@@ -77,6 +83,8 @@ def run_file(
     plan: bool = False,
     until: Time | None = None,
     quiet: bool = False,
+    ui: str | None = None,
+    ui_host: str = "",
 ) -> int:
     """Run a pipeline file; with `plan`, say how the work is split before it starts, with `explain` only that."""
     from tidelog.cli.stopping import stopping
@@ -85,6 +93,8 @@ def run_file(
     from tidelog.spark.session import session
 
     loaded = load_pipeline(path)
+    if ui is not None and not loaded.streaming:
+        raise click.UsageError(f'--ui shows a running stream, and {path} has mode = "batch"')
     spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
     try:
         job = ready(spark, loaded)
@@ -96,27 +106,27 @@ def run_file(
             where = f"on {spark.sparkContext.master}, {job.buckets} buckets; "
             click.echo(f"{loaded.name}: {where}Spark's UI is at {spark.sparkContext.uiWebUrl}", err=True)
         # Spark has its own way with Ctrl-C, which it brings with the session; ours comes after it.
-        with stopping() as stop:
-            return _work(job, loaded.until if until is None else until, quiet, stop)
+        with stopping() as stop, watched(ui, ui_host, loaded.name) as board:
+            return _work(job, loaded.until if until is None else until, quiet, stop, board)
     finally:
         spark.stop()
 
 
-def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:
+def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: Board | None) -> int:
     from tidelog.spark.run import run_batch
 
     if job.pipeline.streaming:
-        return _stream(job, until, quiet, stop)
+        return _stream(job, until, quiet, stop, board)
     progress = run_batch(job)
     if not quiet:
         click.echo(f"{_counted(progress.answers, 'answer')}{_set_aside(progress)}", err=True)
     return 0
 
 
-def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping) -> int:
+def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: Board | None) -> int:
     from tidelog.spark.run import Stream
 
-    stream = Stream(job)
+    stream = Stream(job, board=board)
     lines = _Lines(quiet)
     try:
         stream.start()

@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,13 +14,17 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tidelog.cli.options import length, length_option, mistaken, not_a_time, rules_argument, timeline_option, write_out
+from tidelog.cli.ui import ui_options, watched
 
 if TYPE_CHECKING:
     from tidelog.cli.stopping import Stopping
     from tidelog.data.dataset import Dataset
     from tidelog.errors import TidelogError
     from tidelog.language.program import Program
+    from tidelog.page.stream_report import StreamReport
+    from tidelog.page.watching import Watching
     from tidelog.streaming.answers import Answers, Step
+    from tidelog.streaming.observing import Observer
     from tidelog.streaming.reasoner import Reasoner
     from tidelog.windows.assumed import Assumed
 
@@ -100,6 +104,8 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
     "--changed-rules", "changed", is_flag=True, help="With --state: the rules are others now; keep what can be kept."
 )
 @click.option("--stats", metavar="FILE", help="Write one JSON object a step to FILE.")
+@click.option("--report", metavar="FILE", help="Write a page with timelines, proofs and charts to FILE at the end.")
+@ui_options
 @timeline_option
 @click.option("--format", "form", type=click.Choice(["text", "jsonl"]), default="text", help="Default: text.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format jsonl.")
@@ -120,6 +126,9 @@ def stream(
     continues: bool,
     changed: bool,
     stats: str | None,
+    report: str | None,
+    ui: str | None,
+    ui_host: str,
     timeline: str | None,
     form: str,
     as_json: bool,
@@ -147,7 +156,7 @@ def stream(
     if continues and state is None:
         raise click.UsageError("--continues needs --state FILE, which keeps what is open")
     inputs = [("RULES", rules), ("--input", source), *(("--background", file) for file in background)]
-    _refuse_shared(inputs, late, stats, state)
+    _refuse_shared(inputs, late, stats, state, report)
     if state:
         _refuse_unwritable(state)
     program = Program.load(rules)
@@ -172,11 +181,58 @@ def stream(
         session.stats = files.enter_context(open(stats, mode)) if stats else None
         session.live = is_live(source)
         stop = files.enter_context(stopping() if state else nullcontext())
+        _observe(session, files, report, rules, source, background, ui, ui_host)
         try:
             return _run(session, source, state, continues, stop)
         except TidelogError:
             session.flush()  # what was answered comes before what is wrong
             raise
+
+
+def _observe(
+    session: Session,
+    files: ExitStack,
+    report: str | None,
+    rules: str,
+    source: str,
+    background: tuple[str, ...],
+    ui: str | None,
+    ui_host: str,
+) -> None:
+    """Who looks on: a report that is written at the end, and a page of the running stream."""
+    o = session.options
+    title = f"{Path(rules).name}: {o.query}"
+    if report:
+        from tidelog.page.stream_report import StreamReport
+
+        points, whole = o.at is not None, not session.resumed
+        looking = StreamReport(session.program, o.query, o.timeline, points=points, whole=whole)
+        session.observers.append(looking)
+        files.callback(_write_report, report, looking, title, rules, [*background, source], o.timeline)
+    board = files.enter_context(watched(ui, ui_host, title))
+    if board is not None:
+        from tidelog.page.watching import Watching
+
+        watching = Watching(board, session.iso)
+        session.observers.append(watching)
+        files.callback(_last_look, session, watching)
+
+
+def _last_look(session: Session, watching: Watching) -> None:
+    if session.reasoner is not None:
+        watching.look(session.reasoner)
+
+
+def _write_report(
+    file: str, looking: StreamReport, title: str, rules: str, read: list[str], timeline: str | None
+) -> None:
+    """Also of a stream that ended early, by an error or a signal: what there is up to then."""
+    from tidelog.cli.report import explaining
+    from tidelog.page.document import page
+    from tidelog.page.report import PROOFS, Heading
+
+    heading = Heading(title, (("Rules", rules), ("Input", ", ".join(read))), explaining(rules, read, timeline))
+    Path(file).write_text(page(looking.data(heading, PROOFS)), encoding="utf-8")
 
 
 def _refuse_unknown(delay: dict[str | None, Fraction], program: Program) -> None:
@@ -198,9 +254,11 @@ def _refuse_unknown(delay: dict[str | None, Fraction], program: Program) -> None
         )
 
 
-def _refuse_shared(read: list[tuple[str, str]], late: str | None, stats: str | None, state: str | None) -> None:
+def _refuse_shared(
+    read: list[tuple[str, str]], late: str | None, stats: str | None, state: str | None, report: str | None
+) -> None:
     """A file that is written to is used for nothing else."""
-    written = [("--late", late), ("--stats", stats), ("--state", state)]
+    written = [("--late", late), ("--stats", stats), ("--state", state), ("--report", report)]
     seen = {Path(file.partition("=")[2] or file).resolve(): option for option, file in read if file != "-"}
     for option, file in written:
         if file:
@@ -323,6 +381,7 @@ class Session:
     printed: frozenset[bytes] = frozenset()
     stopped_at: Fraction = Fraction(0)
     last_words: Step | None = None
+    observers: list[Observer] = field(default_factory=list)
     #: Whether figures of a step have been written; the first ones also say what leaving rules out saves.
     counted: bool = False
 
@@ -349,14 +408,20 @@ class Session:
             if len(early):
                 self.background = early if self.background is None else self.background | early
         if len(data):
-            for step in self.ready().feed(data, step=self.step, until=self.until):
+            reasoner = self.ready()
+            for observer in self.observers:
+                observer.facts(data)
+            for step in reasoner.feed(data, step=self.step, until=self.until):
                 self._note(step)
+            for observer in self.observers:
+                observer.pause(reasoner)
         if self.live:
             self.flush()
         return wanted
 
     def ready(self) -> Reasoner:
         """The reasoner, which exists once all background facts are there."""
+        from tidelog.data.dataset import Dataset
         from tidelog.streaming.reasoner import Reasoner
 
         digest = _digest(self.background) if self.heading else self.digest
@@ -373,6 +438,8 @@ class Session:
                 at=o.at,
             )
             self.digest = digest
+            for observer in self.observers:
+                observer.facts(self.background or Dataset())
         elif digest not in ("", self.digest):
             raise _other(
                 "the background facts are not those of the state",
@@ -443,6 +510,8 @@ class Session:
 
     def _note(self, step: Step) -> None:
         """Write what a step gave."""
+        for observer in self.observers:
+            observer.step(step)
         if len(step.answers):
             write_out(self._lines(step.answers))
         if len(step.late):

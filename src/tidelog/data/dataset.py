@@ -128,6 +128,11 @@ class Dataset:
         for relation in self.relations.values():
             yield from columns.facts_of(self.symbols, self.denominator, relation)
 
+    def _repr_html_(self) -> str:
+        from tidelog.data.notebook import facts_html
+
+        return facts_html(self, len(self), iso=self.dates)
+
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}/{arity}: {len(rows)}" for (name, arity), rows in self.relations.items())
         return f"<Dataset of {len(self)} facts: {parts}>" if parts else "<Dataset of 0 facts>"

@@ -62,6 +62,7 @@ CODES: dict[str, str] = {
     "TL401": "a saved state that is damaged, or none",
     "TL402": "a saved state of another version",
     "TL403": "a saved state of another program",
+    "TL405": "a port at which no page can be shown",
     # Pipelines on Spark
     "TL801": "Spark, or a Java for it, that cannot be had",
     "TL802": "a pipeline file that is not TOML",

@@ -25,12 +25,14 @@ from tidelog.spark.session import STATE, query_settings
 from tidelog.spark.sinks import Output
 from tidelog.spark.sources import fact_frames, register
 from tidelog.spark.storage import Storage
+from tidelog.spark.watching import tell
 from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tidelog.page.board import Board
 
 #: The folder of a checkpoint with the state of its history, and the number of the batch with the answers of it.
 _HISTORY = "history"
@@ -155,6 +157,8 @@ class Stream:
 
     ready: Ready
     progress: Progress = field(default_factory=Progress)
+    #: Where a page of the running job looks.
+    board: Board | None = None
     _query: StreamingQuery | None = None
     _listener: Listener | None = None
     _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -260,7 +264,10 @@ class Stream:
             found["aside"] = aside.count()
             job.output(p.aside).write(aside, number, found["aside"])
         clock = found["watermark"]
-        found |= watermark(found, work.columns.time.startswith("timestamp"))
+        dates = work.columns.time.startswith("timestamp")
+        if self.board is not None:
+            tell(self.board, batch, found, clock, dates)
+        found |= watermark(found, dates)
         self._figures[number] = found
         done = self.progress
         done.batch = number

@@ -83,6 +83,11 @@ class Answers:
             if len(rows)
         )
 
+    def _repr_html_(self) -> str:
+        from tidelog.data.notebook import facts_html
+
+        return facts_html(self, len(self))
+
     def block(self) -> tuple[Rows, Grid, Symbols]:
         """The answers of a step as they are inside, in no order."""
         assert isinstance(self._found, Found), "late facts are not all of one predicate"

@@ -27,6 +27,7 @@ from tidelog.analysis.flatten import ALWAYS, VIOLATION
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.data.columns import refined
 from tidelog.data.dataset import Dataset
+from tidelog.data.notebook import Facts
 from tidelog.data.symbols import Symbols
 from tidelog.engine import steps, tables, window
 from tidelog.engine.steps import (
@@ -189,14 +190,14 @@ class Reasoner:
             data = data.timed(self.program.temporal.temporal)
         self._fit(clock)
         data = self._on_grid(data)
-        return list(self._at_once(clock, False, data).answers)
+        return Facts(self._at_once(clock, False, data).answers, self.dates)
 
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
         self._settle()
         clock = _time(t)
         self._fit(clock)
-        return list(self._at_once(clock, True, None).answers)
+        return Facts(self._at_once(clock, True, None).answers, self.dates)
 
     def take(self, t: Time, data: Dataset, *, closed: bool = False, times: Iterable[Fraction] | None = None) -> Step:
         """Facts have come, each with its time and in any order, and then the clock goes to t: a step.
@@ -245,7 +246,7 @@ class Reasoner:
 
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
-        return list(self.end(until).answers)
+        return Facts(self.end(until).answers, self.dates)
 
     def feed(self, data: Dataset, *, step: Fraction | None = None, until: AnyTime | None = None) -> Iterator[Step]:
         """Facts in the order in which they came (or, where that is not known, of time), step by step.

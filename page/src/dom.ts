@@ -1,0 +1,50 @@
+// Elements from text and attributes. Text is always text: nothing here reads HTML.
+
+type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else element.setAttribute(name, String(value));
+  }
+  const given = children.filter((child): child is Node | string => child instanceof Node || typeof child === "string");
+  element.append(...given);
+  return element;
+}
+
+export const counted = (count: number, noun: string): string =>
+  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const known = new Map<string, string>();
+dark.addEventListener("change", () => known.clear());
+
+// A value of the style sheet, for what is drawn rather than laid out.
+export function color(name: string): string {
+  let value = known.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    known.set(name, value);
+  }
+  return value;
+}
+
+export function onThemeChange(redraw: () => void): void {
+  dark.addEventListener("change", redraw);
+}
+
+// A tick as short as it can be: the part of the time that changes from tick to tick.
+export function shortTime(time: Date): string {
+  if (Number.isNaN(time.getTime())) return "";
+  const [day, clock] = time.toISOString().split("T");
+  if (clock === "00:00:00.000Z") return day.endsWith("-01-01") ? day.slice(0, -6) : day.slice(-5);
+  return clock.endsWith(":00.000Z") ? clock.slice(0, 5) : clock.endsWith(".000Z") ? clock.slice(0, 8) : clock.slice(0, 12);
+}

@@ -1,0 +1,199 @@
+"""Checks proofs by the definitions, with the oracle's semantics: it shares no code with the search for proofs.
+
+A step by a rule is right if the rule, applied to nothing but the facts that the step names, gives its fact: positive
+conditions see those facts alone, negated ones see the whole model. A proof is right if all its steps are, every fact
+that it rests on has a step, and no fact rests on itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+from judge import MOST_CELLS, Claim, claimed_truth
+from oracle import (
+    FRESH,
+    Instance,
+    Key,
+    Scope,
+    Truth,
+    atoms_of,
+    below_boxes,
+    compare,
+    denominator_of,
+    formulas_of,
+    ground_atom,
+    tables_of,
+    times_of,
+    variables_of,
+)
+from tidelog.language.facts import format_fact
+from tidelog.language.syntax import Atom, Comparison, Fact, Literal, Rule, Unary
+from tidelog.proofs.steps import Step
+from tidelog.proofs.tree import Proof
+from tidelog.timeline.interval import INF, Interval
+
+
+class Checker:
+    """What proofs are checked against: rules, data, and the model as the engine claims it (it is judged elsewhere)."""
+
+    def __init__(self, rules: Sequence[Rule], facts: Sequence[Fact], claim: Claim, *, integer: bool) -> None:
+        self.rules = rules
+        self.facts = facts
+        heads = {fact.predicate for fact in (*claim.facts, *(repeat.fact for repeat in claim.repeats))}
+        self.claim = Claim((*claim.facts, *(f for f in facts if f.predicate not in heads)), claim.repeats)
+        self.integer = integer
+        #: Over ranges that never end a condition may need facts without end, which no proof can name.
+        self.endless = any(t == INF for rule in rules for formula in formulas_of(rule) for t in times_of(formula))
+        #: Steps that were found right; proofs share many.
+        self.checked: set[Fact] = set()
+
+    def complaints(self, proof: Proof) -> Iterator[str]:
+        """What is wrong with a proof."""
+        if proof.fact not in proof.steps:
+            yield "the fact itself has no step"
+        for fact, step in proof.steps.items():
+            if step.fact != fact:
+                yield f"the step of {format_fact(fact)} is about {format_fact(step.fact)}"
+            for premise in step.premises:
+                if premise not in proof.steps:
+                    yield f"{format_fact(premise)} has no step"
+            if fact not in self.checked:
+                self.checked.add(fact)
+                for complaint in self.step_complaints(step):
+                    yield f"{format_fact(fact)}: {complaint}"
+        yield from circles(proof)
+
+    def step_complaints(self, step: Step) -> Iterator[str]:
+        match step.kind:
+            case "given":
+                if not self.covers(self.facts, step.fact):
+                    yield "is not given"
+            case "pieces":
+                if not self.covers(step.parts, step.fact):
+                    yield f"is not covered by {', '.join(map(format_fact, step.parts))}"
+            case "derived":
+                yield from self.derivation_complaints(step)
+            case "repeats":
+                yield from self.repetition_complaints(step)
+            case "continues":
+                if not self.endless:
+                    yield "is not shown step by step"
+            case _:
+                yield f"has a step of the kind {step.kind}"
+
+    def derivation_complaints(self, step: Step) -> Iterator[str]:
+        assert step.rule is not None
+        if step.rule not in self.rules:
+            yield f"{step.rule} is no rule of the program"
+        binding = {name: FRESH for formula in formulas_of(step.rule) for name in variables_of(formula)}
+        binding |= step.binding
+        if not all(compare(c, binding) for c in step.rule.body if isinstance(c, Comparison)):
+            yield "a comparison fails"
+        head = step.rule.head
+        while isinstance(head, Unary):
+            head = head.arg
+        assert isinstance(head, Atom)
+        instance = Instance(step.rule, binding)
+        args = tuple(binding[t.name] if hasattr(t, "name") else t.value for t in head.args)
+        if (head.predicate, args) != (step.fact.predicate, step.fact.args):
+            yield "the head is another atom"
+        premises = step.premises
+        scope = self.scope([step.fact, *premises], step.rule)
+        if len(scope.cells) > MOST_CELLS:
+            return
+        alone, model = tables_of(premises, scope), self.truth(denied_atoms(instance), scope)
+        body = instance.body(scope, alone.definite, model.possible, definite=True)
+        derived = below_boxes(scope, step.rule.head, body, definite=True)
+        wanted = scope.of_interval(step.fact.interval, definite=False)
+        if any(want and not have for want, have in zip(wanted, derived, strict=True)):
+            named = ", ".join(map(format_fact, premises))
+            yield f"does not follow by {step.rule.text} with {step.binding} from {named}"
+
+    def repetition_complaints(self, step: Step) -> Iterator[str]:
+        (near,) = step.parts
+        if (near.predicate, near.args) != (step.fact.predicate, step.fact.args):
+            yield "repeats another atom"
+        shift = step.fact.interval.lo - near.interval.lo
+        if step.fact.interval.lo == -INF:
+            shift = step.fact.interval.hi - near.interval.hi
+        if step.every is not None and Fraction(shift) % step.every != 0:
+            yield f"{shift} is no multiple of {step.every}"
+        if not self.holds(near) or not self.holds(step.fact):
+            yield "does not hold"
+
+    def holds(self, fact: Fact) -> bool:
+        scope = self.scope([fact])
+        return within(scope, fact, self.truth({(fact.predicate, fact.args)}, scope))
+
+    def truth(self, keys: set[Key], scope: Scope) -> Truth:
+        """What is claimed of some atoms."""
+        facts = tuple(fact for fact in self.claim.facts if (fact.predicate, fact.args) in keys)
+        repeats = tuple(r for r in self.claim.repeats if (r.fact.predicate, r.fact.args) in keys)
+        return claimed_truth(Claim(facts, repeats), scope)
+
+    def covers(self, facts: Iterable[Fact], fact: Fact) -> bool:
+        """Whether facts of the same atom cover a fact."""
+        scope = Scope(
+            0, 0, 1 if self.integer else denominator_of(self.rules, [*self.facts, fact, *facts]), self.integer
+        )
+        own = [other for other in facts if (other.predicate, other.args) == (fact.predicate, fact.args)]
+        at, last = run_of(scope, fact.interval)
+        for first, until in sorted(run_of(scope, other.interval) for other in own):
+            if first <= at:
+                at = max(at, until + 1)
+        return at > last or at == INF
+
+    def scope(self, facts: Sequence[Fact], rule: Rule | None = None) -> Scope:
+        """A window around facts and as far as a rule sees from them."""
+        ends = [t for fact in facts for t in (fact.interval.lo, fact.interval.hi) if abs(t) != INF] or [Fraction(0)]
+        ranges = [t for f in formulas_of(rule) for t in times_of(f) if t != INF] if rule else []
+        reach = sum(map(abs, ranges)) + 1
+        denominator = 1 if self.integer else denominator_of(self.rules, [*self.facts, *facts])
+        lo, hi = math.floor(min(ends) - reach), math.ceil(max(ends) + reach)
+        return Scope.between(lo, hi, denominator, integer=self.integer)
+
+
+def run_of(scope: Scope, interval: Interval) -> tuple[float, float]:
+    """The first and the last cell of an interval."""
+    if scope.integer:
+        lo, hi = interval.lo, interval.hi
+        first = lo if lo == -INF else math.ceil(lo) + (lo % 1 == 0 and not interval.lo_closed)
+        return first, hi if hi == INF else math.floor(hi) - (hi % 1 == 0 and not interval.hi_closed)
+    cells = 2 * scope.denominator
+    return interval.lo * cells + (not interval.lo_closed), interval.hi * cells - (not interval.hi_closed)
+
+
+def denied_atoms(instance: Instance) -> set[Key]:
+    """The atoms under a negation."""
+    denied = [literal for literal in instance.rule.body if isinstance(literal, Literal) and literal.negated]
+    return {ground_atom(atom, instance.binding) for literal in denied for atom in atoms_of(literal.formula)}
+
+
+def within(scope: Scope, fact: Fact, truth: Truth) -> bool:
+    """Whether a fact surely holds throughout its interval."""
+    wanted = scope.of_interval(fact.interval, definite=False)
+    have = truth.definite.get((fact.predicate, fact.args), scope.constant(False))
+    return all(not want or has for want, has in zip(wanted, have, strict=True))
+
+
+def circles(proof: Proof) -> Iterator[str]:
+    """Facts that rest on themselves."""
+    done: set[Fact] = set()
+    for root in proof.steps:
+        path: dict[Fact, Iterator[Fact]] = {}
+        waiting = [root] if root not in done else []
+        while waiting:
+            fact = waiting[-1]
+            if fact not in path:
+                path[fact] = iter(proof.steps[fact].premises if fact in proof.steps else ())
+            premise = next(path[fact], None)
+            if premise is None:
+                done.add(waiting.pop())
+                del path[fact]
+            elif premise in path:
+                yield f"{format_fact(premise)} rests on itself"
+                return
+            elif premise not in done:
+                waiting.append(premise)

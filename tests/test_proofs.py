@@ -1,0 +1,74 @@
+"""Why facts hold: every proof of every fact, checked by the definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, note, settings
+
+import tidelog as tl
+from behaviour import Behaviour, suite
+from examine import as_behaviour, give
+from judge import Claim
+from proof_checker import Checker
+from strategies import Case, Features, cases
+from test_batch import PARTS
+from tidelog.language.facts import format_fact
+from tidelog.language.syntax import Fact
+from tidelog.timeline.interval import Interval
+
+#: Facts of one model that are explained, so that no case takes long.
+MOST_FACTS = 10
+#: Cases whose times lie too far apart for tables of them.
+TOO_WIDE = {"dates", "durations", "many_intervals_of_one_atom"}
+
+
+def proofs_of(program: tl.Program, data: tl.Dataset, timeline: str | None) -> Iterator[str]:
+    """What is wrong with the proofs of everything in a model, and of some of what repeats, near and far."""
+    try:
+        model = tl.materialise(program, data, timeline=timeline)
+    except (tl.Inconsistent, tl.Undecided):
+        return
+    claim = Claim(tuple(model), tuple(model.repeats))
+    integer = (timeline or program.timeline) == "integer"
+    checker = Checker(program.rules, (*data, *program.facts), claim, integer=integer)
+    explainer = tl.Explainer(program, data, timeline=timeline)
+    asked = list(claim.facts)[:MOST_FACTS]
+    for repeat in claim.repeats:
+        held = repeat.fact.interval
+        for rounds in (0, 3, 40):
+            far = repeat.every * (-rounds if repeat.before else rounds)
+            moved = Interval(held.lo + far, held.hi + far, held.lo_closed, held.hi_closed)
+            asked.append(Fact(repeat.fact.predicate, repeat.fact.args, moved))
+    for fact in asked:
+        proof = explainer.proof(fact)
+        if proof is None:
+            yield f"{format_fact(fact)} has no proof"
+            continue
+        for complaint in checker.complaints(proof):
+            yield f"{complaint}, in the proof\n{proof}"
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
+def test_every_fact_of_a_random_program_has_a_proof(part: Features) -> None:
+    @settings(max_examples=25)
+    @given(cases(part))
+    def prove(case: Case) -> None:
+        held = give(case)
+        found = next(proofs_of(held.program, held.data, held.timeline), None)
+        if found:
+            note(as_behaviour(found, case))
+        assert not found
+
+    prove()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in suite() if case.expect and case.syntax == "dmtl" and case.name not in TOO_WIDE],
+    ids=lambda case: case.name,
+)
+def test_every_fact_of_the_behaviour_suite_has_a_proof(case: Behaviour) -> None:
+    program, data = tl.Program.parse(case.rules, syntax=case.syntax), tl.Dataset.parse(case.facts)
+    assert not next(proofs_of(program, data, case.timeline), None)

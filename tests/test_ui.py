@@ -1,0 +1,198 @@
+"""The page of a running stream: its figures, who may read them, and that it leaves the stream alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from fractions import Fraction
+from threading import active_count
+from urllib.parse import urlsplit
+
+import pytest
+
+import tidelog as tl
+from shell import Shell, start
+from tidelog.errors import TidelogError
+from tidelog.page.board import Board
+from tidelog.page.server import serving
+from tidelog.page.watching import Watching
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+RULES = "Hot(X) :- Diamondminus[0,2] High(X).\n"
+
+
+@pytest.fixture
+def board() -> Board:
+    return Board()
+
+
+@pytest.fixture
+def address(board: Board) -> Iterator[str]:
+    with serving(board, "a <stream>", port=0) as address:
+        yield address
+
+
+def get(address: str, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
+    parts = urlsplit(address)
+    assert parts.hostname
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    try:
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(), dict(answer.getheaders())
+    finally:
+        connection.close()
+
+
+# The figures
+
+
+def test_a_board_counts_what_it_is_told(board: Board) -> None:
+    board.count(facts=3, answers=2, late=1, seconds=0.5)
+    board.count(facts=4, aside=2)
+    board.stands({"High": 2, "Hot": 0}, Fraction(7, 2), dates=False)
+    board.answered(["Hot(a)@1", "Hot(a)@2"])
+    board.worked([{"rule": "A :- B.", "seconds": 0.25}, {"rule": "C :- B.", "seconds": 1.0}])
+    board.worked([{"rule": "A :- B.", "seconds": 1.0}])
+    found = board.status()
+    assert (found["facts"], found["answers"], found["late"], found["aside"]) == (7, 2, 1, 2)
+    assert (found["watermark"], found["lag_seconds"], found["held"]) == ("7/2", None, {"High": 2})
+    assert found["latest"] == ["Hot(a)@2", "Hot(a)@1"]
+    assert found["slowest_rules"] == [{"rule": "A :- B.", "seconds": 1.25}, {"rule": "C :- B.", "seconds": 1.0}]
+    assert found["state"] == "running"
+    board.end()
+    assert board.status()["state"] == "ended"
+    assert sum(board.status()["samples"]["step"]) == 0.5
+
+
+def test_a_watermark_that_is_a_date_has_a_lag(board: Board) -> None:
+    board.stands({}, Fraction(0), dates=True)
+    found = board.status()
+    assert found["watermark"] == "1970-01-01T00:00:00Z"
+    assert found["lag_seconds"] > 50 * 365 * 86400
+
+
+def test_a_board_keeps_the_latest_answers_only(board: Board) -> None:
+    board.answered(str(number) for number in range(1000))
+    assert board.status()["latest"] == [str(number) for number in range(999, 949, -1)]
+
+
+def test_a_watched_reasoner_gives_the_same_answers(board: Board) -> None:
+    data = tl.Dataset.parse("".join(f"High(a)@{3 * n}\n" for n in range(500)), ordered=True)
+    watching = Watching(board, None)
+    found: list[list[tl.Fact]] = []
+    for observers in ([], [watching]):
+        reasoner = tl.Reasoner(tl.Program.parse(RULES), "Hot")
+        given = []
+        for step in reasoner.feed(data):
+            given += list(step.answers)
+            for observer in observers:
+                observer.step(step)
+        for observer in observers:
+            observer.pause(reasoner)
+        found.append(given)
+    assert found[0] == found[1]
+    status = board.status()
+    assert (status["facts"], status["answers"]) == (500, len(found[0]))
+    assert status["latest"][0] == f"Hot(a)@[{3 * 498},{3 * 498 + 2}]"
+    assert status["held"] == {name: count for name, count in reasoner.held().items() if count}
+    assert status["watermark"] is not None
+
+
+# The server
+
+
+def test_the_page_and_the_figures_are_served(board: Board, address: str) -> None:
+    assert address.startswith("http://127.0.0.1:")
+    board.answered(['P("</script>é")@1'])
+    code, body, headers = get(address)
+    assert code == 200
+    assert "<title>a &lt;stream&gt;</title>" in body
+    assert body.count("</script") == 2
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "Access-Control-Allow-Origin" not in headers
+    code, body, headers = get(address, "/status")
+    assert json.loads(body)["latest"] == ['P("</script>é")@1']
+    assert headers["Content-Type"] == "application/json"
+    assert headers["Cache-Control"] == "no-store"
+    assert get(address, "/", "HEAD")[1] == ""
+    assert get(address, "/etc/passwd")[0] == 404
+    assert get(address, "/status", "POST")[0] == 501
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::1"])
+def test_other_names_get_nothing(address: str, host: str) -> None:
+    assert get(address, "/status", Host=host)[0] == 403
+    assert get(address, "/", Host=host)[0] == 403
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST:1"])
+def test_names_of_this_machine_are_served(address: str, host: str) -> None:
+    assert get(address, "/status", Host=host)[0] == 200
+
+
+def test_pages_of_other_sites_get_nothing(address: str) -> None:
+    for site in ("cross-site", "same-site"):
+        assert get(address, "/status", Sec_Fetch_Site=site)[0] == 403
+        assert get(address, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")[0] == 403
+        assert get(address, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")[0] == 200  # a link to the page
+    assert get(address, "/status", Sec_Fetch_Site="same-origin")[0] == 200
+
+
+def test_nothing_is_left_when_it_ends(board: Board) -> None:
+    before = active_count()
+    with serving(board, "x", port=0) as address:
+        port = urlsplit(address).port
+        open_still = socket.create_connection(("127.0.0.1", port or 0))
+        assert get(address, "/status")[0] == 200
+    with pytest.raises(OSError):
+        get(address)
+    open_still.close()
+    assert active_count() <= before + 1  # at most the thread of the connection that was open, which ends by itself
+
+
+def test_a_port_that_is_taken_is_said(board: Board) -> None:
+    with serving(board, "x", port=0) as address:
+        port = urlsplit(address).port
+        with pytest.raises(TidelogError, match="cannot listen on"), serving(board, "y", port=port):
+            pass
+
+
+# The commands
+
+
+def test_a_stream_shows_its_page_while_it_runs(sh: Shell) -> None:
+    sh.write("rules.dmtl", RULES)
+    running = start(sh.folder, "stream", "rules.dmtl", "--query", "Hot", "--input", "-", "--ui", "0")
+    assert running.stdin is not None
+    assert running.stderr is not None
+    assert running.stdout is not None
+    try:
+        said = running.stderr.readline().decode()
+        while "watch it at" not in said:
+            assert said
+            said = running.stderr.readline().decode()
+        address = said.split()[-1]
+        running.stdin.write(b"High(a)@0\nHigh(a)@9\n")
+        running.stdin.flush()
+        assert running.stdout.readline() == b"Hot(a)@[0,2]\n"
+        status = json.loads(get(address, "/status")[1])
+        assert (status["state"], status["answers"]) == ("running", 1)
+        running.stdin.close()
+        assert running.wait(60) == 0
+        with pytest.raises(OSError):
+            get(address)
+        assert running.stdout.read() == b"Hot(a)@9\n"
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_a_port_is_a_number(sh: Shell) -> None:
+    sh.write("rules.dmtl", RULES)
+    ran = sh("stream", "--ui", "rules.dmtl", "--query", "Hot", "--input", "x")
+    assert ran.code == 2
+    assert "is not a port" in ran.err
