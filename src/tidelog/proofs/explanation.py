@@ -51,7 +51,7 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.proof is not None:
-            return str(self.proof)
+            return str(self.proof) + "".join(f"{note}\n" for note in self.notes)
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
