@@ -51,7 +51,7 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.proof is not None:
-            return str(self.proof)
+            return str(self.proof) + "".join(f"{note}\n" for note in self.notes)
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -65,7 +65,7 @@ class Explanation:
         yield from self.notes
 
     def as_json(self) -> dict[str, object]:
-        """One object for machines; see docs/explain.md."""
+        """One object for machines; see docs/howto/explain.md."""
         found: dict[str, object] = {"fact": format_fact(self.fact, self.iso), "answer": self.answer.value}
         if self.proof is not None:
             found["proof"] = self.proof.as_json()
