@@ -67,6 +67,8 @@ class Page:
     def proof(self, row: int) -> tuple[str, ...] | None:
         """The rule of an interval and the facts that it follows from; None if the page has no proof of it."""
         proofs = self.data["proofs"]
+        if proofs is None:
+            return None
         roots = dict(zip(numbers(proofs["roots"]["row"]), numbers(proofs["roots"]["node"]), strict=True))
         if row not in roots:
             return None
@@ -74,13 +76,14 @@ class Page:
         firsts, below, below_facts = (numbers(proofs[name]) for name in ("conditions", "below", "facts"))
         rule = numbers(proofs["rule"])[node] - 1
         found = [
-            self._node(fact)
+            self.node(fact)
             for condition in range(firsts[node], firsts[node + 1])
             for fact in below_facts[below[condition] : below[condition + 1]]
         ]
         return (self.data["rules"][rule] if rule >= 0 else proofs["words"][str(node)], *found)
 
-    def _node(self, node: int) -> str:
+    def node(self, node: int) -> str:
+        """A fact of a proof."""
         proofs, timeline = self.data["proofs"], self.data["timeline"]
         of, when, _ = _spans(proofs["nodes"], int(timeline["denominator"]))[node]
         if of == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from base64 import b64encode
 from fractions import Fraction
 from pathlib import Path
@@ -15,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog as tl
+from behaviour import Behaviour, suite
 from pages import AWAITED, DERIVED, GIVEN, Page, data_of, numbers
 from shell import ROOT, Shell
 from tidelog.language.facts import format_fact, parse_fact
 from tidelog.page.document import in_script, page, static
 from tidelog.page.packed import packed, unpacked
-from tidelog.page.report import Heading, Shown, holding, report
+from tidelog.page.report import Heading, Shown, holding, proved, report
 from tidelog.page.steps import Figures
 from tidelog.proofs.explainer import Explainer
 from tidelog.timeline.grid import Grid
@@ -125,6 +127,35 @@ def test_what_is_too_much_is_left_out_from_the_end_and_said() -> None:
     assert "left out" in some.notes[0]
 
 
+def behaviours() -> list[Behaviour]:
+    return [case for case in suite() if case.inconsistent is None]
+
+
+@pytest.mark.parametrize("case", behaviours(), ids=lambda case: case.name)
+def test_the_behaviour_suite_is_shown_and_proved(case: Behaviour) -> None:
+    program = tl.Program.parse(case.rules, syntax=case.syntax)
+    data = tl.Dataset.parse(case.facts)
+    try:
+        found = holding(program, data, query=case.queries or None, between=case.between, timeline=case.timeline)
+    except tl.Undecided:
+        pytest.skip("this has no model to show")
+    proofs, found = proved(program, data, found, 10_000, case.timeline)
+    read = Page.read(page(report(program, found, Heading(case.name), proofs=proofs)))
+    names = case.queries or sorted({name for name, _ in data.relations} | set(program.predicates))
+    model = tl.materialise(program, data, query=names, between=case.between, timeline=case.timeline)
+    once = set(map(format_fact, model))
+    shown_facts = dict(zip(map(format_fact, read.facts), range(len(read.facts)), strict=True))
+    assert once <= set(shown_facts)
+    # What else is shown was given, and is part of what repeats.
+    assert all(read.kinds[shown_facts[fact]] == GIVEN for fact in set(shown_facts) - once)
+    assert len(read.data["timeline"]["repeats"]) == len(model.repeats)
+    for row, kind in enumerate(read.kinds):
+        assert (read.proof(row) is not None) == (kind != GIVEN), read.facts[row]
+    if model.repeats:
+        firsts = [format_fact(repeat.fact) for repeat in model.repeats]
+        assert [read.node(node) for node in numbers(read.data["proofs"]["repeats"])] == firsts
+
+
 # Proofs
 
 
@@ -150,6 +181,18 @@ def test_every_derived_interval_has_its_proof(sh: Shell) -> None:
         assert step.rule is None or proof[0] == step.rule.text
         proved += 1
     assert proved >= 5
+
+
+def test_a_proof_that_is_not_on_the_page_is_a_command_away(sh: Shell) -> None:
+    rules, data = sh.write("my rules.dmtl", RULES), sh.write("data.facts", "High(a)@[0,4]\nNear(a,b)\n")
+    assert sh("report", rules, data, "--timeline", "integer").code == 0
+    found = Page.read(sh.folder / "report.html")
+    command = shlex.split(found.data["command"])
+    assert command[0] == "tidelog"
+    for line in found.lines(DERIVED):
+        ran = sh(*command[1:], line)
+        assert ran.code == 0
+        assert ran.out.startswith(line)
 
 
 def test_proofs_are_limited_and_that_is_said(sh: Shell) -> None:

@@ -75,7 +75,7 @@ export class Chart {
           { ...axis, size: 32, values: (_, splits) => splits.map(this.xTick) },
           { ...axis, size: 62, values: (_, splits) => splits.map(format) },
         ],
-        series: [{}, { stroke, fill: `${stroke}22`, width: 1.75, points: { show: this.x.length < 3 } }],
+        series: [{}, { stroke, fill: `${stroke}22`, width: 1.75, points: { show: () => this.x.length < 3 } }],
         hooks: { setCursor: [(plot) => this.say(plot.cursor.idx)] },
       },
       [this.x, this.line.values],

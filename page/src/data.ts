@@ -52,6 +52,7 @@ export interface Series {
 // Numbers that are one higher than what they stand for are 0 where there is nothing.
 interface PackedProofs {
   roots: { row: Packed; node: Packed };
+  repeats: Packed;
   nodes: PackedSpans;
   rule: Packed;
   words: Record<string, string>;
@@ -241,6 +242,7 @@ export interface Condition {
 export class Proofs {
   readonly nodes: Spans;
   private readonly roots = new Map<number, number>();
+  private readonly repeats: Column;
   private readonly rules: Column;
   private readonly conditions: Column;
   private readonly text: Column;
@@ -249,6 +251,7 @@ export class Proofs {
 
   constructor(private readonly packed: PackedProofs) {
     this.nodes = new Spans(packed.nodes);
+    this.repeats = new Column(packed.repeats);
     this.rules = new Column(packed.rule);
     this.conditions = new Column(packed.conditions);
     this.text = new Column(packed.text);
@@ -260,6 +263,11 @@ export class Proofs {
 
   root(row: number): number | undefined {
     return this.roots.get(row);
+  }
+
+  // The node of the first turn of something that repeats.
+  repeatRoot(number: number): number {
+    return this.repeats.at(number);
   }
 
   // What is known of a node: nothing, that it is given, its rule, or words.

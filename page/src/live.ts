@@ -100,7 +100,9 @@ function barRow(name: string, share: number, value: string): HTMLElement {
 
 // Only what changed is said by screen readers, and selected text stays selected.
 function say(element: HTMLElement | undefined, text: string): void {
-  if (element && element.textContent !== text) element.textContent = text;
+  if (!element || element.textContent === text) return;
+  element.textContent = text;
+  element.classList.toggle("long", text.length > 14);
 }
 
 function duration(value: number): string {

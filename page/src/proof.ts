@@ -1,6 +1,6 @@
 // Beside the timeline: what an interval is, and why it holds.
 
-import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Proofs, type Report } from "./data";
+import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Proofs, type Repeat, type Report } from "./data";
 import { h } from "./dom";
 import { turnOf, type Selection } from "./timeline";
 
@@ -36,7 +36,7 @@ export class Details {
     const start = report.clock.text(BigInt(repeat.start) / 2n);
     const every = new Clock(report.clock.denominator, false);
     const text = `This comes again every ${every.text(BigInt(repeat.every) / 2n)}, ${repeat.before ? "before" : "from"} ${start}${repeat.before ? "" : " on"}, for ever.`;
-    this.fill(button, fact, "repeats", [h("p", {}, text), this.command(fact)]);
+    this.fill(button, fact, "repeats", [h("p", {}, text), ...this.firstTurn(repeat, fact)]);
     return [];
   }
 
@@ -64,6 +64,15 @@ export class Details {
     if (root !== undefined && report.proofs?.kind(root) !== "unknown") found.push(h("h3", {}, "Because"), this.step(root, 1, new Set([root])));
     else found.push(h("p", {}, "The proof of this interval is not on this page."), this.command(report.fact(row)));
     return found;
+  }
+
+  private firstTurn(repeat: Repeat, fact: string): (Node | null)[] {
+    const { report } = this;
+    const root = report.proofs?.repeatRoot(report.data.timeline.repeats.indexOf(repeat));
+    const kind = root === undefined ? "unknown" : report.proofs?.kind(root);
+    if (root === undefined || kind === "unknown") return [this.command(fact)];
+    const first = h("p", {}, "The first time: ", h("code", {}, report.nodeText(root)));
+    return [first, kind === "given" ? h("p", {}, "This is in the data.") : this.step(root, 1, new Set([root]))];
   }
 
   private givenParts(row: number): Node {

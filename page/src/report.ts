@@ -22,10 +22,13 @@ export function showReport(data: ReportData, into: HTMLElement): void {
   const timeline = new Timeline(report, choose);
   const table = new Table(report, choose);
   const details = new Details(report, choose, close);
+  let stretched = false;
   const filters = new Filters(report, (shown) => {
     timeline.show(shown);
     table.show(shown);
     if (shown.stretch) timeline.zoomTo(...shown.stretch);
+    else if (stretched) timeline.fit();
+    stretched = shown.stretch !== null;
   });
 
   const panels: [string, HTMLElement][] = [

@@ -1,5 +1,6 @@
 // How an interval looks: given is solid, derived an outline with a tint, awaited hatched with a dashed outline. A closed
-// end has a filled dot, an open one a hollow dot, an infinite one an arrow; a point is a diamond.
+// end has a crossbar, an open one a hollow dot, an infinite one an arrow; a point is a diamond. All of them lie inside of
+// the interval, so that neighbours stay apart.
 
 import { AWAITED, GIVEN } from "./data";
 
@@ -20,7 +21,8 @@ export interface Bar {
 }
 
 export const BAR = 12;
-const DOT = 3.5;
+const DOT = 4;
+const CROSSBAR = 2.5;
 const DIAMOND = 6;
 // Below this width ends are not told apart, and below the other a bar is a mark.
 const ROOM_FOR_DOTS = 15;
@@ -64,8 +66,8 @@ export function drawBar(g: CanvasRenderingContext2D, bar: Bar, left: number, rig
   if (bar.x0 === -Infinity) arrow(g, left + 2, bar.y, -1, ink);
   if (bar.x1 === Infinity) arrow(g, right - 2, bar.y, 1, ink);
   if (width < ROOM_FOR_DOTS) return;
-  if (bar.x0 > left - DOT) dot(g, bar.x0, bar.y, bar.openLeft, ink);
-  if (bar.x1 < right + DOT) dot(g, bar.x1, bar.y, bar.openRight, ink);
+  if (bar.x0 > left - DOT) end(g, bar.x0, 1, bar.y, bar.openLeft, ink);
+  if (bar.x1 < right + DOT) end(g, bar.x1, -1, bar.y, bar.openRight, ink);
 }
 
 export function drawRing(g: CanvasRenderingContext2D, bar: Bar, left: number, right: number, ink: Ink, thick: number): void {
@@ -78,10 +80,16 @@ export function drawRing(g: CanvasRenderingContext2D, bar: Bar, left: number, ri
   g.stroke();
 }
 
-function dot(g: CanvasRenderingContext2D, x: number, y: number, open: boolean, ink: Ink): void {
+// An end at x, from which the interval goes to the right (1) or to the left (-1).
+function end(g: CanvasRenderingContext2D, x: number, inwards: number, y: number, open: boolean, ink: Ink): void {
+  if (!open) {
+    g.fillStyle = ink.color;
+    g.fillRect(inwards > 0 ? x : x - CROSSBAR, y - BAR / 2 - 3, CROSSBAR, BAR + 6);
+    return;
+  }
   g.beginPath();
-  g.arc(x, y, DOT + 0.75, 0, 2 * Math.PI);
-  g.fillStyle = open ? ink.background : ink.color;
+  g.arc(x + inwards * (DOT + 0.75), y, DOT, 0, 2 * Math.PI);
+  g.fillStyle = ink.background;
   g.fill();
   g.strokeStyle = ink.color;
   g.lineWidth = 1.5;

@@ -31,6 +31,7 @@ export class Timeline {
   private readonly spoken: HTMLElement;
   private readonly base: Scale;
   private readonly behavior: ZoomBehavior<HTMLCanvasElement, unknown>;
+  private readonly nearest: number;
   private transform: ZoomTransform = zoomIdentity;
   private view: View = { atoms: new Int32Array(0), shows: () => true };
   private placeOf = new Map<number, number>();
@@ -46,7 +47,10 @@ export class Timeline {
     private readonly onSelect: (selection: Selection) => void,
   ) {
     this.base = report.clock.dates ? scaleUtc() : scaleLinear();
-    this.base.domain(report.extent());
+    const [first, last] = report.extent();
+    this.base.domain([first, last]);
+    // Between two neighbouring times there is nothing to see.
+    this.nearest = Math.min(Math.max((last - first) / (2 * report.scale), 8), 1e10);
     this.canvas = h("canvas", {
       tabindex: 0,
       role: "application",
@@ -59,7 +63,7 @@ export class Timeline {
     this.spoken = h("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     this.element = h("div", { class: "timeline" }, this.scroller, this.tip, this.spoken);
     this.behavior = zoom<HTMLCanvasElement, unknown>()
-      .scaleExtent([1, 1e10])
+      .scaleExtent([1, this.nearest])
       .clickDistance(4)
       .filter((event: Event) => this.mayZoom(event))
       .on("zoom", (event: D3ZoomEvent<HTMLCanvasElement, unknown>) => {
@@ -101,7 +105,7 @@ export class Timeline {
   zoomTo(lo: number, hi: number): void {
     const [first, last] = this.base.range();
     const [a, b] = [this.base(lo), this.base(hi)];
-    const k = Math.min((last - first) / Math.max(b - a, 1e-9), 1e10);
+    const k = Math.min((last - first) / Math.max(b - a, 1e-9), this.nearest);
     select(this.canvas).call(this.behavior.transform, zoomIdentity.translate(first - k * a, 0).scale(k));
   }
 
@@ -325,6 +329,18 @@ export class Timeline {
       }
     }
     for (const repeat of report.repeatsOfAtom.get(atom) ?? []) this.paintRepeat(g, scale, repeat, y, ink, from, to);
+    this.paintElsewhere(g, scale, atom, y);
+  }
+
+  // Small signs at the edges for intervals beyond them.
+  private paintElsewhere(g: CanvasRenderingContext2D, scale: Scale, atom: number, y: number): void {
+    const { report } = this;
+    const [first, last] = [report.firstRow[atom], report.firstRow[atom + 1] - 1];
+    if (first > last) return;
+    g.fillStyle = color("muted");
+    g.textAlign = "left";
+    if (pixel(scale, report.x[2 * first + 1]) < this.labels - 6) g.fillText("‹", this.labels, y);
+    if (pixel(scale, report.x[2 * last]) > this.width + 6) g.fillText("›", this.width - 9, y);
   }
 
   private paintGiven(g: CanvasRenderingContext2D, scale: Scale, row: number, y: number, ink: Ink): void {

@@ -230,7 +230,8 @@ def refuse_arities(arities: dict[str, int], data: Dataset, fact: Fact | None) ->
                     "TL102",
                     f"{name} has {_arguments(arity)} in {where}, but {_arguments(expected)} {also}",
                     law="a predicate has one number of arguments",
-                    help="correct the facts, or give one of the two predicates another name",
+                    help="correct the facts, or give one of the two predicates another name; in a table every column "
+                    "is an argument but `time`, or `start`, `end` and `closed`",
                 )
             )
     if wrong:

@@ -43,7 +43,7 @@ def written(folder: Path, *args: str) -> Path:
 
 @pytest.fixture
 def signals(tmp_path: Path) -> Path:
-    return written(tmp_path, str(ROOT / "examples/signals.dmtl"), str(ROOT / "examples/signals.facts"))
+    return written(tmp_path, str(ROOT / "examples/signals/signals.dmtl"), str(ROOT / "examples/signals/signals.facts"))
 
 
 def pixel(page: Any, x: float, place: int) -> bytes:
@@ -207,8 +207,15 @@ def test_nothing_in_the_data_becomes_markup(open_page: Open, tmp_path: Path) -> 
 
 
 def test_possible_answers_say_what_they_wait_for(open_page: Open, tmp_path: Path) -> None:
-    arrivals = ["--arrivals", str(ROOT / "examples/turbines.jsonl"), "--hypothetical", "Malf(X,T)", "--delay", "Temp=1"]
-    page = open_page(written(tmp_path, str(ROOT / "examples/turbines.tdl"), *arrivals))
+    arrivals = [
+        "--arrivals",
+        str(ROOT / "examples/turbines/turbines.jsonl"),
+        "--hypothetical",
+        "Malf(X,T)",
+        "--delay",
+        "Temp=1",
+    ]
+    page = open_page(written(tmp_path, str(ROOT / "examples/turbines/turbines.tdl"), *arrivals))
     page.get_by_role("tab", name="Awaited").click()
     assert page.locator("tbody tr", has_text="Malf(wt4)@1").inner_text().split("\t") == [
         "Malf(wt4)@1", "Temp(wt4,high,2), Temp(wt4,high,3)", "Temp(wt4,high,1)", "4",
@@ -230,14 +237,16 @@ def test_what_repeats_goes_on_as_far_as_one_looks(open_page: Open, tmp_path: Pat
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert page.locator(".details h2").inner_text() == "A(a)@[23,24)"
-    assert "every 3, from 17 on" in page.locator(".details").inner_text()
+    shown = page.locator(".details").inner_text()
+    assert "every 3, from 17 on" in shown
+    assert "The first time: A(a)@[17,18)" in shown
 
 
 def test_a_stream_has_its_charts(open_page: Open, tmp_path: Path) -> None:
     stream = tmp_path / "stream.facts"
     stream.write_text("".join(f"Beat(a)@{t}\n" for t in range(0, 600, 7)), encoding="utf-8")
     args = ["--query", "Down", "--input", str(stream), "--report", str(tmp_path / "report.html")]
-    assert run(["stream", str(ROOT / "examples/heartbeat.dmtl"), *args]) == 0
+    assert run(["stream", str(ROOT / "examples/signals/heartbeat.dmtl"), *args]) == 0
     page = open_page(tmp_path / "report.html")
     page.get_by_role("tab", name="Stream").click()
     page.wait_for_selector(".chart canvas")

@@ -134,14 +134,15 @@ def _facts(paths: tuple[str, ...], temporal: frozenset[tuple[str, int]]) -> Iter
 
 def opened(path: str) -> AbstractContextManager[BinaryIO]:
     """A file of arrivals, unpacked, or standard input."""
-    from tidelog.errors import Diagnostic, TidelogError
+    from tidelog.errors import TidelogError
+    from tidelog.language.opening import unreadable
 
     if path == "-":
         return nullcontext(sys.stdin.buffer)
     try:
         return cast(BinaryIO, gzip.open(path)) if path.lower().endswith(".gz") else Path(path).open("rb")
     except OSError as error:
-        raise TidelogError(Diagnostic("TL010", f"cannot read {path}: {error.strerror}")) from None
+        raise TidelogError(unreadable(path, error)) from None
 
 
 def arrivals_of(session: Hypotheses, lines: BinaryIO, source: str) -> Iterator[tuple[int, GroundFact]]:

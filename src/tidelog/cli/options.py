@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
+    from tidelog.errors import TidelogError
     from tidelog.language.program import Program
     from tidelog.timeline.interval import Time
 
@@ -36,8 +37,25 @@ def load(rules: str, data: Sequence[str]) -> tuple[Program, Dataset]:
 
     if [rules, *data].count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
-    program = Program.load(rules)
-    return program, Dataset.load(*data)
+    program, dataset = Program.load(rules), Dataset.load(*data)
+    for note in mistaken(program, {name for name, _ in dataset.relations}):
+        click.echo(note, err=True)
+    return program, dataset
+
+
+def mistaken(program: Program, given: set[str]) -> Iterator[str]:
+    """Predicates of data that no rule reads, and whose name is almost that of one that rules read in vain."""
+    from tidelog.analysis.components import head_atom
+    from tidelog.language.codes import suggest
+    from tidelog.language.safety import rule_atoms
+
+    derived = {head.predicate for rule in program.rules if (head := head_atom(rule))}
+    read = {atom.predicate for rule in program.rules for atom in rule_atoms(rule)} - derived
+    lacking = read - given - {fact.predicate for fact in program.facts}
+    for name in sorted(given - read - derived):
+        meant = suggest(name, lacking)
+        if meant:
+            yield f"note: no rule reads {name}, and there are no facts of {meant}; did you mean {meant}?"
 
 
 def length(value: str) -> Fraction:
@@ -58,6 +76,12 @@ def length_option(context: click.Context, option: click.Parameter, value: str | 
     return found
 
 
+def not_a_time(problem: TidelogError) -> str:
+    """What is wrong with a time, and the forms that times have."""
+    found = problem.diagnostics[0]
+    return f"{found.message}; {found.law}" if found.law else found.message
+
+
 def time_range(context: click.Context, option: click.Parameter, value: str | None) -> tuple[Time, Time] | None:
     """`LO,HI`: two times as facts have them (numbers, fractions, dates), or -inf and inf."""
     from tidelog.errors import TidelogError
@@ -71,7 +95,7 @@ def time_range(context: click.Context, option: click.Parameter, value: str | Non
     try:
         lo, hi = (parse_time(part)[0] for part in parts)
     except TidelogError as problem:
-        raise click.BadParameter(f"{value!r}: {problem.diagnostics[0].message}") from None
+        raise click.BadParameter(f"{value!r}: {not_a_time(problem)}") from None
     if lo > hi:
         raise click.BadParameter(f"{value!r} ends before it begins")
     return lo, hi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,12 +107,20 @@ def report(
         found = replace(found, timeline=shown)
     about = (("Rules", rules), ("Data", ", ".join(read[1:])))
     names = " + ".join(Path(file).name for file in read[1:])
-    command = " ".join(["tidelog explain", *map(shlex.quote, [rules, *data])]) if arrivals is None else None
+    command = None if arrivals else explaining(rules, data, timeline)
     heading = Heading(title or f"{Path(rules).name}: {names}", about, command)
     text = page(report_of(program, found, heading, proofs=proofs, awaited=awaited))
     Path(output).write_text(text, encoding="utf-8")
     _say(output, found, came)
     return 0
+
+
+def explaining(rules: str, data: Sequence[str], timeline: str | None) -> str | None:
+    """The command that explains a fact, but for the fact; none where files cannot be read again."""
+    if "-" in (rules, *data):
+        return None
+    option = [f"--timeline {timeline}"] if timeline else []
+    return " ".join(["tidelog explain", *option, *map(shlex.quote, [rules, *data])])
 
 
 def _refuse_overwriting(output: str, read: list[str]) -> None:

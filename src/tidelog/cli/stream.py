@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from tidelog.cli.options import length, length_option, rules_argument, timeline_option, write_out
+from tidelog.cli.options import length, length_option, mistaken, not_a_time, rules_argument, timeline_option, write_out
 from tidelog.cli.ui import ui_options, watched
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _output_times(context: click.Context, option: click.Parameter, value: str | 
     if value is None or value == "input":
         return value
     kind, _, step = value.partition(":")
-    if kind != "every":
+    if kind != "every" or not step:
         raise click.BadParameter(f"{value!r} is neither input nor every:S, like every:5 or every:10min")
     if length(step) == 0:
         raise click.BadParameter(f"{value!r}: 0 is no distance")
@@ -72,7 +72,7 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
     try:
         time, _ = parse_time(value)
     except TidelogError as problem:
-        raise click.BadParameter(problem.diagnostics[0].message) from None
+        raise click.BadParameter(not_a_time(problem)) from None
     if isinstance(time, float):
         raise click.BadParameter("a stream cannot be awaited for ever: name a time")
     return time
@@ -240,7 +240,7 @@ def _observe(
         points, whole = o.at is not None, not session.resumed
         looking = StreamReport(session.program, o.query, o.timeline, points=points, whole=whole)
         session.observers.append(looking)
-        files.callback(_write_report, report, looking, title, rules, [*background, source])
+        files.callback(_write_report, report, looking, title, rules, [*background, source], o.timeline)
     board = files.enter_context(watched(ui, ui_host, title))
     if board is not None:
         from tidelog.page.watching import Watching
@@ -255,15 +255,15 @@ def _last_look(session: Session, watching: Watching) -> None:
         watching.look(session.reasoner)
 
 
-def _write_report(file: str, looking: StreamReport, title: str, rules: str, read: list[str]) -> None:
+def _write_report(
+    file: str, looking: StreamReport, title: str, rules: str, read: list[str], timeline: str | None
+) -> None:
     """Also of a stream that ended early, by an error or a signal: what there is up to then."""
-    import shlex
-
+    from tidelog.cli.report import explaining
     from tidelog.page.document import page
     from tidelog.page.report import PROOFS, Heading
 
-    command = None if "-" in (rules, *read) else " ".join(["tidelog explain", *map(shlex.quote, [rules, *read])])
-    heading = Heading(title, (("Rules", rules), ("Input", ", ".join(read))), command)
+    heading = Heading(title, (("Rules", rules), ("Input", ", ".join(read))), explaining(rules, read, timeline))
     Path(file).write_text(page(looking.data(heading, PROOFS)), encoding="utf-8")
 
 
@@ -317,7 +317,9 @@ def _run(session: Session, source: str, state: str | None, continues: bool, stop
 
     error: TidelogError | None = None
     line = 0
+    given: set[str] = {name for name, _ in session.background.relations} if session.background else set()
     for piece in pieces(source, stop):
+        given |= {name for name, _ in piece.data.relations}
         try:
             more = session.take(piece.data)
         except Inconsistent as violated:
@@ -349,6 +351,9 @@ def _run(session: Session, source: str, state: str | None, continues: bool, stop
     if session.silenced:
         were = "was" if session.silenced == 1 else "were"
         click.echo(f"{_counted(session.silenced, 'answer')} {were} silenced", err=True)
+    if not session.resumed:
+        for note in mistaken(session.program, given):
+            click.echo(note, err=True)
     if stopped:
         name = "<stdin>" if source == "-" else source
         click.echo(f"stopped after line {line} of {name}; the state is in {state}", err=True)

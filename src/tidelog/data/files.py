@@ -20,6 +20,7 @@ from tidelog.data.columns import EMPTY, Columns, Key, after, combined, timed
 from tidelog.data.dataset import Dataset
 from tidelog.data.symbols import Symbols
 from tidelog.errors import Diagnostic, Place, TidelogError
+from tidelog.language.opening import unreadable
 
 #: Bytes of text that are read at once.
 PIECE = 1 << 20
@@ -183,8 +184,7 @@ def _refusals(path: str) -> Iterator[None]:
         help = "the file is damaged, or was not written to its end"
         raise TidelogError(Diagnostic("TL010", f"cannot unpack {path}: {error}", help=help)) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TidelogError(Diagnostic("TL010", f"cannot read {path}: {reason}")) from None
+        raise TidelogError(unreadable(path, error)) from None
 
 
 def check_utf8(data: bytes, path: str, line: int = 1) -> None:

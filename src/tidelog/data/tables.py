@@ -121,7 +121,8 @@ def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
     for name in header:
         if not name.strip() or re.fullmatch(r"[-+]?[0-9./]+", name.strip()):
             problem = f"the first line of {path} must name the columns, but one of them is `{name.strip()}`"
-            raise TidelogError(Diagnostic("TL205", problem, law=_LAW))
+            help = "put a line with the names of the columns first"
+            raise TidelogError(Diagnostic("TL205", problem, law=_LAW, help=help))
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(use_threads=False),
@@ -157,7 +158,8 @@ class _Table:
             present = [f"`{name}`" for name in _TIME_COLUMNS if name in found]
             problem = f"{' and '.join(present)}, but no {' and no '.join(missing)}"
         message = f"{self.path} has a column {problem}; its columns are {', '.join(self.names)}"
-        raise TidelogError(Diagnostic("TL205", message, law=_LAW))
+        help = "rename the columns: one `time` for points in time, or `start` and `end` for intervals"
+        raise TidelogError(Diagnostic("TL205", message, law=_LAW, help=help))
 
     def columns(self, predicate: str, symbols: Symbols) -> Columns:
         args = [self._ids(i, symbols) for i in range(len(self.names)) if self._is_argument(i)]

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, Place, TidelogError
+from tidelog.language.opening import unreadable
 from tidelog.language.parser import parse_rules
 from tidelog.language.printer import format_program, format_temporal
 from tidelog.language.safety import check_rules, check_temporal, rule_atoms
 from tidelog.language.syntax import Fact, Rule, TemporalProgram
 from tidelog.language.temporal import parse_temporal
 from tidelog.language.translation import to_mtl
+
+#: What tables of facts end with; no file of rules does.
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,9 @@ class Program:
     def load(path: str | Path) -> Program:
         """Read a rule file: temporal Datalog if its name ends with .tdl, else DatalogMTL; `-` is standard input."""
         name = str(path)
+        if Path(name).suffix.lower() in _TABLES:
+            help = "rules come first, then data: tidelog materialise rules.dmtl " + name
+            raise TidelogError(Diagnostic("TL010", f"{name} is a table of facts, where rules are expected", help=help))
         syntax = "tdl" if name.endswith(".tdl") else "dmtl"
         return Program.parse(read_text(name), syntax=syntax, source="<stdin>" if name == "-" else name)
 
@@ -73,8 +80,7 @@ def read_text(name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TidelogError(Diagnostic("TL010", f"cannot read {name}: {reason}")) from None
+        raise TidelogError(unreadable(name, error)) from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

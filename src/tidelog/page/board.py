@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Lock
 from time import monotonic, time
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 from tidelog.language.times import format_iso
 from tidelog.timeline.interval import INF, Time, format_time
 
-#: Seconds between samples, how many of them are kept, how many answers, and how many rules are shown.
+#: Seconds between samples, how many of them are kept, and of how many the rate of facts is told.
 _EVERY = 1.0
 _SAMPLES = 300
+_RECENT = 10
+#: How many answers and rules are shown.
 _LATEST = 50
 _RULES = 8
 
@@ -97,7 +100,7 @@ class Board:
                 "answers": totals.answers,
                 "late": totals.late,
                 "aside": totals.aside,
-                "rate": self._samples[-1][1] if self._samples else 0.0,
+                "rate": self._rate(),
                 "watermark": None if mark is None else format_iso(mark) if self._dates else format_time(mark),
                 "lag_seconds": round(time() - float(mark), 1) if mark is not None and self._dates else None,
                 "held": dict(self._held),
@@ -105,6 +108,14 @@ class Board:
                 "latest": list(reversed(self._latest)),
                 "samples": {name: list(column) for name, column in zip(names, columns, strict=True)},
             }
+
+    def _rate(self) -> float:
+        """Facts per second lately: some streams come in batches with pauses between them."""
+        passed = facts = 0.0
+        recent = list(self._samples)[-_RECENT - 1 :]
+        for (before, *_), (at, rate, *_) in pairwise(recent):
+            passed, facts = passed + at - before, facts + rate * (at - before)
+        return round(facts / passed, 1) if passed else (recent[-1][1] if recent else 0.0)
 
     def _slowest_rules(self) -> list[tuple[str, float]]:
         return sorted(self._rules.items(), key=lambda cost: -cost[1])[:_RULES]

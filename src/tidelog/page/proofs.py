@@ -6,7 +6,7 @@ are found level by level, those of the intervals themselves first; beyond a numb
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -55,30 +55,45 @@ class _Graph:
 
 
 def proofs(program: Program, explainer: Explainer, timeline: Timeline, limit: int) -> dict[str, Any]:
-    """The proofs of all derived intervals, with at most `limit` steps in all."""
+    """The proofs of all derived intervals and of what repeats, with at most `limit` steps in all."""
     graph = _Graph()
     places = {rule: number for number, rule in enumerate(program.rules)}
     roots = {row: graph.number(fact) for row, fact in islice(derived(timeline), limit)}
+    again = [graph.number(fact) for fact in repeated(timeline)]
     done = 0
     while done < min(len(graph.facts), limit):
         step = explainer.step(graph.facts[done])
         if step is not None:
             _add(graph, done, step, places, timeline.dates)
         done += 1
-    return _columns(graph, roots, timeline)
+    return {**_columns(graph, roots, timeline), "repeats": packed(again)}
 
 
 def derived(timeline: Timeline) -> Iterator[tuple[int, Fact]]:
     """The intervals that do not only come from the data, as facts, with their numbers."""
-    grid = Grid(True, timeline.denominator)
-    values = timeline.values
-    firsts = timeline.first_args()
     rows = timeline.rows
+    fact = _facts(timeline)
     for row in np.flatnonzero(timeline.kinds & DERIVED):
-        atom = rows.of[row]
+        yield int(row), fact(int(rows.of[row]), int(rows.lo[row]), int(rows.hi[row]))
+
+
+def repeated(timeline: Timeline) -> Iterator[Fact]:
+    """The first turn of everything that repeats."""
+    fact = _facts(timeline)
+    for repeat in timeline.repeats:
+        yield fact(repeat["atom"], int(repeat["lo"]), int(repeat["hi"]))
+
+
+def _facts(timeline: Timeline) -> Callable[[int, int, int], Fact]:
+    """How an atom and its ends become a fact."""
+    grid, firsts = Grid(True, timeline.denominator), timeline.first_args()
+
+    def fact(atom: int, lo: int, hi: int) -> Fact:
         name, _ = timeline.predicates[timeline.atoms[atom]]
-        args = tuple(values[c] for c in timeline.args[firsts[atom] : firsts[atom + 1]])
-        yield int(row), Fact(name, args, grid.interval(int(rows.lo[row]), int(rows.hi[row])))
+        args = tuple(timeline.values[c] for c in timeline.args[firsts[atom] : firsts[atom + 1]])
+        return Fact(name, args, grid.interval(lo, hi))
+
+    return fact
 
 
 def _add(graph: _Graph, at: int, step: Step, places: dict[Rule, int], iso: bool) -> None:

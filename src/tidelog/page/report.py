@@ -89,7 +89,7 @@ def proved(
     from tidelog.proofs.explainer import Explainer
 
     wanted = int(np.count_nonzero(found.timeline.kinds & DERIVED))
-    if not wanted or not limit:
+    if not limit or not (wanted or found.timeline.repeats):
         return None, found
     made = proofs(program, Explainer(program, data, timeline=timeline), found.timeline, limit)
     if wanted <= limit:

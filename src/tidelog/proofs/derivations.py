@@ -18,7 +18,7 @@ from tidelog.proofs.clauses import Clause, added_to, leaves
 from tidelog.proofs.evaluation import Ground, Lookup, ground
 from tidelog.proofs.facts import Ids
 from tidelog.proofs.instances import instances, satisfied
-from tidelog.proofs.sets import Pair, Times, coalesced, difference, intersection, spread, within
+from tidelog.proofs.sets import Pair, Times, add, coalesced, difference, intersection, meeting, spread, within
 from tidelog.proofs.world import World
 from tidelog.timeline.grid import NEG_INF, POS_INF, negated
 
@@ -73,9 +73,11 @@ class Derivations:
         self.given = world.given
         self.clauses = world.clauses
         self.component = world.recursive
-        self.core = world.core
+        self.within = world.reachable
         self._known: dict[Ground, _Known] = {}
         self._demanded: dict[Ground, Times] = {}
+        #: What is to be demanded once a goal needs it.
+        self._unasked: list[tuple[Ground, Pair]] = []
         self._waiting: dict[_Key, _Waiting] = {}
         self._readers: dict[Ground, set[_Key]] = {}
         #: The stretches of instances' heads that are to be tried.
@@ -88,6 +90,8 @@ class Derivations:
         wave: list[tuple[Ground, Pair]] = [(atom, goal)]
         demanded = 0
         while difference([goal], self._load(atom).times):
+            if not wave:
+                wave, self._unasked = self._unasked, []
             if not wave or demanded > PATIENCE:
                 return False
             demanded += len(wave)
@@ -96,6 +100,7 @@ class Derivations:
                 following += self._demand(wanted, stretch)
             self._settle()
             wave = following
+        self._unasked += wave
         return True
 
     def ways(self, atom: Ground, goal: Pair) -> list[tuple[Pair, Way]]:
@@ -104,13 +109,15 @@ class Derivations:
         The rank of a stretch is the highest of its pieces, and what is of lower rank may serve to derive all of it.
         """
         pieces = _meeting(self._load(atom).pieces, goal)
-        lookup = self._before(max(piece.rank for piece in pieces))
+        lookup = self._before(atom, max(piece.rank for piece in pieces))
         for piece in pieces if len(pieces) > 1 else ():
             if piece.clause is not None:
                 waiting = _Waiting(piece.clause, piece.binding, atom)
                 if self._applied(waiting, goal, lookup) == [goal]:
                     return [(goal, Way(piece.clause, piece.binding, lookup))]
-        return [((piece.lo, piece.hi), Way(piece.clause, piece.binding, self._before(piece.rank))) for piece in pieces]
+        return [
+            ((piece.lo, piece.hi), Way(piece.clause, piece.binding, self._before(atom, piece.rank))) for piece in pieces
+        ]
 
     def whole(self, atom: Ground, part: Pair) -> Pair:
         """The derivation that a part of it belongs to, where one does all of it: proofs that rest on whole derivations
@@ -121,14 +128,18 @@ class Derivations:
                     return piece.lo, piece.hi
         return part
 
-    def _before(self, rank: int) -> Lookup:
-        """What was known of recursive components before a rank, and everything of all others."""
+    def _before(self, atom: Ground, rank: int | None = None) -> Lookup:
+        """What is known of an atom's component, or was so before a rank, and everything of all others."""
+        inside = self.component[atom[0]]
 
-        def lookup(predicate: str, ids: Ids) -> Times:
-            if predicate not in self.component:
-                return self.model.times(predicate, ids)
-            pieces = self._load((predicate, ids)).pieces
-            return coalesced((piece.lo, piece.hi) for piece in pieces if piece.rank < rank)
+        def lookup(predicate: str, ids: Ids, window: Pair) -> Sequence[Pair]:
+            if predicate not in inside:
+                return self.model.lookup(predicate, ids, window)
+            known = self._load((predicate, ids))
+            if rank is None:
+                return meeting(known.times, window)
+            near = _meeting(known.pieces, (window[0] - 1, window[1] + 1))
+            return coalesced((piece.lo, piece.hi) for piece in near if piece.rank < rank)
 
         return lookup
 
@@ -144,7 +155,7 @@ class Derivations:
     def _learn(self, known: _Known, pair: Pair, clause: Clause | None, binding: dict[str, int]) -> None:
         self._rank += 1
         insort(known.pieces, Derived(*pair, self._rank, clause, binding), key=lambda piece: piece.lo)
-        known.times = coalesced([*known.times, pair])
+        add(known.times, pair)
 
     def _demand(self, atom: Ground, stretch: Pair) -> list[tuple[Ground, Pair]]:
         """Finds the instances that may derive a stretch; what they read of their component is demanded next."""
@@ -173,8 +184,8 @@ class Derivations:
                 if leaf.predicate in inside:
                     read = ground(leaf, waiting.binding)
                     self._readers.setdefault(read, set()).add(key)
-                    inside_core = intersection([window], [self.core])
-                    found += [(read, pair) for pair in intersection(self.model.times(*read), inside_core)]
+                    reachable = intersection([window], [self.within])
+                    found += [(read, pair) for pair in intersection(self.model.times(*read), reachable)]
         return found
 
     def _settle(self) -> None:
@@ -185,7 +196,7 @@ class Derivations:
             waiting = self._waiting[key]
             known = self._load(waiting.head)
             for stretch in difference(stretches, known.times):
-                for pair in self._applied(waiting, stretch, self._lookup):
+                for pair in self._applied(waiting, stretch, self._before(waiting.head)):
                     for fresh in difference([pair], known.times):
                         self._learn(known, fresh, waiting.clause, waiting.binding)
                         self._wake(waiting.head, fresh)
@@ -199,11 +210,6 @@ class Derivations:
             if not times:
                 return []
         return within(spread(times, clause.shift, dense), stretch)
-
-    def _lookup(self, predicate: str, ids: Ids) -> Times:
-        if predicate not in self.component:
-            return self.model.times(predicate, ids)
-        return self._load((predicate, ids)).times
 
     def _wake(self, atom: Ground, grown: Pair) -> None:
         """Instances that read an atom where it has grown are tried again."""

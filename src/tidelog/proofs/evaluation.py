@@ -10,7 +10,6 @@ from tidelog.proofs.facts import Ids
 from tidelog.proofs.sets import (
     ALWAYS,
     Pair,
-    Times,
     coalesced,
     cover,
     eroded,
@@ -21,11 +20,11 @@ from tidelog.proofs.sets import (
     since_times,
     spread,
 )
-from tidelog.timeline.grid import add_left, add_right, negated, since
+from tidelog.timeline.grid import NEG_INF, POS_INF, add_left, add_right, negated, since
 
 Binding = Mapping[str, int]
-#: When a ground atom holds.
-Lookup = Callable[[str, Ids], Times]
+#: When a ground atom holds, right at least in a window and uncut there.
+Lookup = Callable[[str, Ids, Pair], Sequence[Pair]]
 #: A ground atom.
 Ground = tuple[str, Ids]
 
@@ -41,7 +40,7 @@ def holds(reading: Reading, binding: Binding, window: Pair, lookup: Lookup, dens
     """When a formula holds, right at least inside of a window."""
     match reading:
         case Leaf():
-            return meeting(lookup(*ground(reading, binding)), window)
+            return lookup(*ground(reading, binding), window)
         case Plain(value):
             return [ALWAYS] if value else []
         case Some(by, arg):
@@ -111,8 +110,8 @@ def _joined_parts(
         start = least_part(source, distance, part, dense)
         found.append((reading.right, start))
         if between is not None:
-            lo = start[0] if dense and start[0] & 1 else start[0] + 1
-            hi = part[1] if dense and part[1] & 1 else part[1] - 1
+            lo = start[0] if start[0] == NEG_INF or (dense and start[0] & 1) else start[0] + 1
+            hi = part[1] if part[1] == POS_INF or (dense and part[1] & 1) else part[1] - 1
             if lo <= hi:
                 found.append((reading.left, (max(lo, between[0]), min(hi, between[1]))))
     return [(operand, negated(part)) for operand, part in found] if reading.mirrored else found

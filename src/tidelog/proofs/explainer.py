@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.engine.extent import Tail
+from tidelog.engine.repeats import Repetition, divided
 from tidelog.language.facts import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Comparison, Fact
 from tidelog.proofs.clauses import Clause, Leaf, added_to
 from tidelog.proofs.derivations import Derivations, Way
 from tidelog.proofs.evaluation import Ground, Lookup, gathered, support
+from tidelog.proofs.facts import Ids
 from tidelog.proofs.instances import instances, satisfied
 from tidelog.proofs.sets import Pair, Times, cover, difference, intersection, least_part, spread, within
 from tidelog.proofs.steps import Condition, Step
@@ -70,6 +71,7 @@ class Explainer:
         self.world = world_of(self.program, self.data, self._query, self._timeline, denominator)
         self._derivations = Derivations(self.world)
         self._steps: dict[tuple[Ground, Pair], Step] = {}
+        self._repeating: dict[str, dict[tuple[Ids, bool], list[Repetition]]] = {}
 
     def grounded(self, fact: Fact | str) -> tuple[Ground, Pair]:
         """A fact on the grid, which is made finer where the fact needs it."""
@@ -141,10 +143,10 @@ class Explainer:
 
     def _ways(self, atom: Ground, pair: Pair, given: Times) -> list[tuple[Pair, Way]]:
         """Ways to get parts of a stretch, up to the first that derives all of it."""
-        ways = [(part, Way(None, {}, self.world.model.times)) for part in given]
+        ways = [(part, Way(None, {}, self.world.model.lookup)) for part in given]
         for clause in self.world.clauses.get(atom[0], ()):
             for binding, times in instances(clause, atom[1], pair, self.world.model):
-                way = Way(clause, binding, self.world.model.times)
+                way = Way(clause, binding, self.world.model.lookup)
                 for head in spread(times, clause.shift, self.world.grid.dense):
                     if head[0] <= pair[0] and head[1] >= pair[1]:
                         return [(head, way)]
@@ -157,23 +159,27 @@ class Explainer:
 
     def _repeated(self, atom: Ground, pair: Pair) -> Step:
         """A stretch outside of the core holds as one near to the data does: everything repeats out there."""
-        extent = self.world.extents[atom[0]]
-        right = pair[0] > self.world.core[1]
-        tail = (extent.right if right else extent.left) or Tail(self.world.changes[right], self.world.grid.tick)
-        if right:
-            lo = pair[0] - (pair[0] - tail.at - 1) // tail.every * tail.every
-            near = lo, lo + min(pair[1] - pair[0], tail.every - 1)
-        else:
-            hi = pair[1] + (tail.at - pair[1] - 1) // tail.every * tail.every
-            near = hi - min(pair[1] - pair[0], tail.every - 1), hi
-        repeats = extent.right if right else extent.left
-        return Step(
-            self.world.wording.fact(atom, pair),
-            "repeats",
-            parts=(self.world.wording.fact(atom, near),),
-            every=self.world.grid.time(tail.every) if repeats else None,
-            anchor=self.world.grid.time(tail.at),
-        )
+        world, right = self.world, pair[0] > self.world.core[1]
+        fact = world.wording.fact(atom, pair)
+        for found in self._repetitions(atom[0]).get((atom[1], not right), ()):
+            lo = found.part[0] + (pair[0] - found.part[0]) % found.every
+            near = lo, lo + pair[1] - pair[0]
+            if near[1] <= found.part[1]:
+                every, start = world.grid.time(found.every), world.grid.time(found.at)
+                return Step(fact, "repeats", parts=(world.wording.fact(atom, near),), every=every, anchor=start)
+        # What does not repeat out there does not change: one tick is as good as all of it.
+        at = world.changes[right]
+        near = (at + 1, at + world.grid.tick) if right else (at - world.grid.tick, at - 1)
+        return Step(fact, "repeats", parts=(world.wording.fact(atom, near),), anchor=world.grid.time(at))
+
+    def _repetitions(self, predicate: str) -> dict[tuple[Ids, bool], list[Repetition]]:
+        """What repeats of a predicate, by atom and by whether it does so before a time or after one."""
+        if predicate not in self._repeating:
+            found: dict[tuple[Ids, bool], list[Repetition]] = {}
+            for one in divided(self.world.extents[predicate], self.world.grid.tick)[1]:
+                found.setdefault((one.args, one.before), []).append(one)
+            self._repeating[predicate] = found
+        return self._repeating[predicate]
 
     def _derived(self, atom: Ground, pair: Pair, way: Way) -> Step:
         """The step of one instance of a rule, or of several where its body has to hold at times that lie apart."""

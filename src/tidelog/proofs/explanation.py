@@ -18,7 +18,8 @@ from tidelog.proofs.facts import Ids
 from tidelog.proofs.tree import Proof, rule_text, shown
 from tidelog.proofs.why_not import Blocked, WhyNot, why_not
 from tidelog.proofs.world import World
-from tidelog.reasoning import Answer, Undecided
+from tidelog.reasoning import Answer, Undecided, arities_of, refuse_arities
+from tidelog.timeline.grid import NEG_INF
 from tidelog.timeline.interval import Interval
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.proof is not None:
-            return str(self.proof)
+            return str(self.proof) + "".join(f"{note}\n" for note in self.notes)
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -64,7 +65,7 @@ class Explanation:
         yield from self.notes
 
     def as_json(self) -> dict[str, object]:
-        """One object for machines; see docs/explain.md."""
+        """One object for machines; see docs/howto/explain.md."""
         found: dict[str, object] = {"fact": format_fact(self.fact, self.iso), "answer": self.answer.value}
         if self.proof is not None:
             found["proof"] = self.proof.as_json()
@@ -98,6 +99,8 @@ def explain(
     if isinstance(fact, str):
         temporal = program.temporal.temporal if program.temporal else frozenset()
         fact, _ = parse_fact(fact, "<fact>", temporal=temporal)
+    timed = data.timed(program.temporal.temporal) if program.temporal else data
+    refuse_arities(dict(arities_of(program)), timed, fact)
     require_known((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))
     try:
         explainer = Explainer(program, data, query=(fact.predicate,), timeline=timeline, sources=sources)
@@ -118,8 +121,12 @@ def explained(explainer: Explainer, fact: Fact, depth: int | None = None) -> Exp
         return Explanation(fact, Answer.YES, notes=("there is no time in this interval",), iso=iso)
     missing = world.missing(atom, pair)
     held = tuple(world.grid.interval(*part) for part in world.holding(atom, pair))
-    moment = world.near((missing[0][0], missing[0][0]))
+    first = missing[0][0] if missing[0][0] > NEG_INF else min(missing[0][1], world.core[0])
+    moment = world.near((first, first))
     notes = tuple(_notes(world, fact, atom[1]))
+    if moment[0] != first:
+        far, near = (shown(world.grid.interval(at, at), iso) for at in (first, moment[0]))
+        notes = (f"it is the same at {far} as at {near}: so far from the data everything repeats", *notes)
     return Explanation(fact, Answer.NO, None, why_not(world, atom, moment), held, notes, iso)
 
 

@@ -39,6 +39,17 @@ def meeting(times: Sequence[Pair], window: Pair) -> Sequence[Pair]:
     return times[first : bisect_left(times, (hi + 2,))]
 
 
+def add(times: Times, pair: Pair) -> None:
+    """Join a pair to a set of times, in place."""
+    lo, hi = pair
+    first = bisect_left(times, (lo,))
+    if first and times[first - 1][1] >= lo - 1:
+        first -= 1
+    last = bisect_left(times, (hi + 2,))
+    joined = times[first:last]
+    times[first:last] = [(min(lo, joined[0][0]), max(hi, joined[-1][1])) if joined else pair]
+
+
 def intersection(a: Sequence[Pair], b: Sequence[Pair]) -> Times:
     found: Times = []
     i = j = 0
@@ -118,6 +129,9 @@ def least_part(source: Pair, by: Pair, target: Pair, dense: bool) -> Pair:
     if earliest > latest:
         return latest, earliest
     nearest = max(earliest, min(latest, target[0]))
+    if nearest in ALWAYS:
+        # Infinity is no moment.
+        return source
     if dense and nearest & 1 and nearest != target[0]:
         nearest = nearest + 1 if nearest < latest else nearest - 1 if nearest > earliest else nearest
     return nearest, nearest

@@ -36,7 +36,7 @@ class Proof:
         return "".join(f"{line}\n" for line in _lines(self))
 
     def as_json(self) -> dict[str, object]:
-        """The proof as nested objects; see docs/explain.md."""
+        """The proof as nested objects; see docs/howto/explain.md."""
         return _node(self, self.fact, set())
 
 

@@ -122,7 +122,7 @@ def _further(
         part = parts[id(literal)]
         hull = times[0][0], times[-1][1]
         for extended in [binding] if literal.negated else bindings(part, binding, hull, model):
-            left = satisfied(part, extended, times, model.times, model.dense)
+            left = satisfied(part, extended, times, model.lookup, model.dense)
             if left:
                 yield extended, left
 
@@ -146,16 +146,16 @@ def _failure(
     if part is None or isinstance(literal, Comparison):
         return Blocked(clause.rule, literal, text, values, interval, told)
     if literal.negated:
-        held = within(holds(part.reading, binding, when, world.model.times, world.grid.dense), times[0])
-        facts = gathered(support(part.reading, binding, (held[0][0], held[0][0]), world.model.times, world.grid.dense))
-        free = complement(holds(part.reading, binding, world.core, world.model.times, world.grid.dense))
+        held = within(holds(part.reading, binding, when, world.model.lookup, world.grid.dense), times[0])
+        facts = gathered(support(part.reading, binding, (held[0][0], held[0][0]), world.model.lookup, world.grid.dense))
+        free = complement(holds(part.reading, binding, world.core, world.model.lookup, world.grid.dense))
         blockers = tuple(wording.fact(*fact) for fact in facts)
-        nearest = _nearest(world, within(free, world.core), when)
+        nearest = _nearest(world, within(free, world.core) if world.repeating else free, when)
         return Blocked(clause.rule, literal, text, values, interval, told, nearest, blockers=blockers)
     ever = [
         pair
         for extended in islice(bindings(part, binding, world.core, world.model), _BINDINGS)
-        for pair in holds(part.reading, extended, world.core, world.model.times, world.grid.dense)
+        for pair in holds(part.reading, extended, world.core, world.model.lookup, world.grid.dense)
     ]
     if world.temporal and isinstance(part.reading, Some):
         # Temporal Datalog tells the time of the atom, not that of the head.
@@ -188,7 +188,7 @@ def _others(
     found = (
         extended
         for extended in bindings(part, {}, hull, world.model)
-        if ANY not in extended.values() and satisfied(part, extended, times, world.model.times, world.grid.dense)
+        if ANY not in extended.values() and satisfied(part, extended, times, world.model.lookup, world.grid.dense)
     )
     if any(name in binding for name in part.variables):
         for other in islice(found, _EXAMPLES):

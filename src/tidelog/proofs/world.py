@@ -45,6 +45,8 @@ class World:
     recursive: Mapping[str, frozenset[str]]
     changes: Pair
     core: Pair
+    #: How far from the core such proofs may go to find what they rest on.
+    reachable: Pair
     #: Whether something comes again and again for ever, so that the model beyond the core cannot be written down.
     repeating: bool
     #: After which time everything comes again, before the first of the changes and after the last.
@@ -107,7 +109,8 @@ def world_of(
     reach = max((_reach(clause, grid.dense) for clause in found if clause is not None), default=0) + grid.tick
     before, after = (_common(extent.left for extent in extents.values()), _common(e.right for e in extents.values()))
     core = changes[0] - 2 * before - MARGIN * reach, changes[1] + 2 * after + MARGIN * reach
-    seen = core[0] - 2 * before - reach, core[1] + 2 * after + reach
+    reachable = core[0] - before - 4 * MARGIN * reach, core[1] + after + 4 * MARGIN * reach
+    seen = reachable[0] - 2 * before - reach, reachable[1] + 2 * after + reach
     wording = Wording(grid, symbols)
     return World(
         grid,
@@ -124,6 +127,7 @@ def world_of(
         },
         changes,
         core,
+        reachable,
         any(extent.left or extent.right for extent in extents.values()),
         (before or grid.tick, after or grid.tick),
         program.temporal is not None,

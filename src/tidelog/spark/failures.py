@@ -36,6 +36,10 @@ def in_words(problem: BaseException, log: str | None) -> TidelogError:
     if "FAILED_READ_FILE.FILE_NOT_EXIST" in text:
         help = "bring the file back, or give its source options = { ignoreMissingFiles = true }, and run again"
         return TidelogError(Diagnostic("TL806", f"a file of a source is gone: {_short(message)}", help=help))
+    if "failed to connect back" in text:
+        message = "a Python worker did not start within the ten seconds that Spark gives it"
+        help = "the machine is busy, or a firewall is in the way; run it again: what was done is in the checkpoint"
+        return TidelogError(Diagnostic("TL810", f"the job failed: {message}", help=help))
     help = f"Spark's own words are in {log}" if log else '[spark] log = "spark.log" keeps Spark\'s own words'
     return TidelogError(Diagnostic("TL810", f"the job failed: {_short(message)}", help=help))
 

@@ -47,6 +47,12 @@ class StableModel:
         self._symbols, self._dates = symbols, dates
         self.lo, self.hi = lo, hi
 
+    def _repr_html_(self) -> str:
+        from tidelog.data.notebook import facts_html
+
+        again = [repeat.text(self._dates) for repeat in self.repeats]
+        return facts_html(self.facts, len(self.facts), iso=self._dates, more=again)
+
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """All relational facts in LO..HI, maximal intervals, sorted by predicate, arguments and time."""

@@ -27,6 +27,7 @@ from tidelog.data.files import check_utf8, is_text, load_in_pieces
 from tidelog.data.scanner import scan
 from tidelog.data.symbols import Symbols
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.opening import unreadable
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: A block of a file has so many bytes, at least and at most. Blocks grow while their facts take less time than QUICK,
@@ -161,7 +162,7 @@ def _opened(path: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
         help = "the file is damaged, or was not written to its end"
         raise TidelogError(Diagnostic("TL010", f"cannot unpack {path}: {error}", help=help)) from None
     except (FileNotFoundError, PermissionError) as error:
-        raise TidelogError(Diagnostic("TL010", f"cannot read {path}: {error.strerror}")) from None
+        raise TidelogError(unreadable(path, error)) from None
 
 
 # Parts of a piece
