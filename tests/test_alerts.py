@@ -216,6 +216,15 @@ def test_other_rules_keep_incidents_that_still_hold() -> None:
     assert [str(alert) for alert in watch.push(12)] == ["start A(c)@[3", "end A(a)@9]", "end A(b)@9]"]
 
 
+def test_a_violated_constraint_loses_no_alert() -> None:
+    program = tl.Program.parse("A(X) :- B(X).  Bottom :- Bad(X).")
+    watch = tl.Watch(tl.Reasoner(program, "A"), changes=True)
+    watch.push(0, ["B(a)@[0,2]"])
+    with pytest.raises(tl.Inconsistent):
+        watch.push(5, ["Bad(x)"])
+    assert [str(alert) for alert in watch.push(7)] == ["start A(a)@[0", "end A(a)@2]"]
+
+
 # On many engines
 
 

@@ -62,16 +62,15 @@ def check(
     if watch and "-" in (rules, *data):
         raise click.UsageError("--watch looks at files; standard input does not change")
 
-    def checked() -> str:
-        from tidelog.plans import plans
+    from tidelog.language.program import Program
+    from tidelog.plans import plans
 
+    def checked() -> str:
         program = Program.load(rules)
         if plan:
             return plans(program, query, timeline=timeline)
         report = _report(program, query, timeline, _stream(program, objects, every, step, data))
         return json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report)
-
-    from tidelog.language.program import Program
 
     if watch:
         from tidelog.cli.watching import watching
