@@ -21,8 +21,10 @@ from slow_alerts import told
 from spark_by_hand import ByHand
 from strategies import Case, Features, cases
 from tidelog.analysis.distribution import distribution
+from tidelog.data import pieces
 from tidelog.language.syntax import Fact
-from tidelog.spark.alerts import change_of, refuse_spread
+from tidelog.spark import answers
+from tidelog.spark.alerts import change_of, packed, refuse_spread
 from tidelog.streaming.alerts import Alert, Alerting, AlertState, Change, alerting, render, take
 from tidelog.timeline.interval import INF, Interval
 
@@ -214,6 +216,15 @@ def test_other_rules_keep_incidents_that_still_hold() -> None:
     assert [str(alert) for alert in watch.push(12)] == ["start A(c)@[3", "end A(a)@9]", "end A(b)@9]"]
 
 
+def test_a_violated_constraint_loses_no_alert() -> None:
+    program = tl.Program.parse("A(X) :- B(X).  Bottom :- Bad(X).")
+    watch = tl.Watch(tl.Reasoner(program, "A"), changes=True)
+    watch.push(0, ["B(a)@[0,2]"])
+    with pytest.raises(tl.Inconsistent):
+        watch.push(5, ["Bad(x)"])
+    assert [str(alert) for alert in watch.push(7)] == ["start A(a)@[0", "end A(a)@2]"]
+
+
 # On many engines
 
 
@@ -251,6 +262,24 @@ def test_buckets_tell_what_one_reasoner_tells() -> None:
         assert same(given, expected), (seed, config, program)
         compared += len(expected)
     assert compared > 50
+
+
+def test_changes_are_columns_on_spark() -> None:
+    changes = [
+        Change("start", "A", ("a", Fraction(2)), -INF, False),
+        Change("end", "A", ("a", Fraction(2)), Fraction(3, 2), True),
+        Change("start", "A", ("b", Fraction(2)), Fraction(4), False),
+        Change("end", "A", ("b", Fraction(2)), Fraction(5), False),
+    ]
+    piece = pieces.unpacked(packed(changes, False))
+    columns = answers.Columns(("string", "bigint"), "double", changes=True)
+    assert columns.schema == "arg1 string, arg2 bigint, event string, time double, closed boolean"
+    assert answers.as_arrow(piece, columns).to_pylist() == [
+        {"arg1": "a", "arg2": 2, "event": "start", "time": None, "closed": False},
+        {"arg1": "a", "arg2": 2, "event": "end", "time": 1.5, "closed": True},
+        {"arg1": "b", "arg2": 2, "event": "start", "time": 4.0, "closed": False},
+        {"arg1": "b", "arg2": 2, "event": "end", "time": 5.0, "closed": False},
+    ]
 
 
 def test_a_silence_that_buckets_would_share_is_refused() -> None:

@@ -90,7 +90,7 @@ def test_the_demo_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Jam(r0)" in done.stdout
-    assert "[40,60)" in done.stdout  # as without Spark
+    assert "[49,60)" in done.stdout  # as without Spark
     assert "WARN" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["tools"]
 

@@ -100,7 +100,7 @@ def test_no_reading_is_later_than_its_delay() -> None:
 def test_every_form_holds_the_same_facts(name: str, form: str, sh: Shell) -> None:
     ran = sh("generate", name, "--facts", "1500", "--format", form, "-o", "out/")
     assert ran.code == 0
-    said = ran.err.splitlines()[1].split()
+    said = ran.out.splitlines()[1].split()
     assert said[:2] == ["tidelog", "materialise"]
     found = sh(*said[1:])
     plain = sh.write("plain.facts", sh("generate", name, "--facts", "1500").out)

@@ -9,7 +9,9 @@ import pytest
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.pipeline import Pipeline, load_pipeline
+from tidelog.spark.record import record_of
 from tidelog.spark.sql import is_query, selecting
+from tidelog.streaming.alerts import Alerting
 
 RULES = "Overheated(X) :- Boxminus[0,10s] Hot(X).\n"
 GOOD = """\
@@ -61,6 +63,18 @@ def test_a_pipeline_is_read(tmp_path: Path) -> None:
     assert (source.time, source.unit, source.stream) == ("at", "ms", True)
     assert pipeline.facts[0].predicate == "Hot"
     assert pipeline.answers.path == str(tmp_path / "out")
+
+
+def test_alerts_are_read(tmp_path: Path) -> None:
+    options = 'path = "out"\nchanges = true\ndedupe = "30s"\ncooldown = "10min"\nper = 1'
+    pipeline = load(tmp_path, GOOD.replace('path = "out"', options))
+    assert pipeline.answers.alerts == Alerting(True, Fraction(30), Fraction(600), (1,))
+    assert record_of(pipeline, 2).alerts == {"changes": True, "dedupe": "30", "cooldown": "600", "per": [1]}
+    assert load(tmp_path, GOOD).answers.alerts is None
+    found = refused(tmp_path, GOOD.replace('delay = "5s"', 'at = "input"').replace('path = "out"', options))
+    assert [(d.code, d.message) for d in found] == [("TL404", "points neither start nor end")]
+    batch = GOOD.replace('checkpoint = "state"\ndelay = "5s"', 'mode = "batch"').replace('path = "out"', options)
+    assert [where(d)[0] for d in refused(tmp_path, batch)] == ["TL805"]
 
 
 def test_addresses_stay_as_they_are(tmp_path: Path) -> None:
@@ -135,6 +149,12 @@ def test_a_misspelt_key_is_recognised(line: str, meant: str, tmp_path: Path) -> 
         ('checkpoint = "state"', "", "TL804"),
         ("[sources.readings]", "[sources.'my readings']", "TL805"),
         ('unit = "ms"', 'python = "no class"', "TL805"),
+        ('path = "out"', 'path = "out"\nper = [1]', "TL404"),
+        ('path = "out"', 'path = "out"\ncooldown = "1min"\nper = [2]', "TL404"),
+        ('path = "out"', 'path = "out"\ncooldown = "1min"\nper = ["turbine"]', "TL805"),
+        ('path = "out"', 'path = "out"\ncooldown = "soon"', "TL805"),
+        ('path = "out"', 'path = "out"\ndedupe = 0', "TL404"),
+        ('path = "out"', 'path = "out"\n[sinks.late]\nformat = "console"\nchanges = true', "TL803"),
     ],
 )
 def test_a_mistake_is_named(change: str, to: str, code: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tidelog.cli.options import length_option, rules_argument, timeline_option
 
 if TYPE_CHECKING:
     from tidelog.analysis.memory import Stream
+    from tidelog.analysis.report import Report
     from tidelog.language.program import Program
 
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--step", metavar="S", callback=length_option, help="The step of the stream. Default: G, or 1.")
 @click.option("--data", metavar="FILE", multiple=True, help="Count the constants of FILE, and find G from its times.")
 @click.option("--plan", is_flag=True, help="Print how the rules are joined instead, part by part.")
+@click.option("--watch", is_flag=True, help="Check again whenever the file changes, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
     rules: str,
@@ -37,6 +39,7 @@ def check(
     step: Fraction | None,
     data: tuple[str, ...],
     plan: bool,
+    watch: bool,
     as_json: bool,
 ) -> None:
     """Parse RULES and report: the fragments that they belong to, recursion, strata, how far back each predicate is
@@ -50,23 +53,38 @@ def check(
       tidelog check rules.dmtl
       tidelog check rules.dmtl --query A --objects 20 --every 1
     """
-    from tidelog.analysis.report import check as analyse
-    from tidelog.language.program import Program
-    from tidelog.windows.memory import memory, retained
-
     if plan and as_json:
         raise click.UsageError("--plan is text; leave --json out")
     if query is None and (objects is not None or every or step or data):
         raise click.UsageError("--objects, --every, --step and --data are about a --query over a stream")
     if [rules, *data].count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
-    if plan:
-        from tidelog.plans import plans
+    if watch and "-" in (rules, *data):
+        raise click.UsageError("--watch looks at files; standard input does not change")
 
-        click.echo(plans(Program.load(rules), query, timeline=timeline))
-        return
-    program = Program.load(rules)
-    report = analyse(program, query, timeline=timeline, stream=_stream(program, objects, every, step, data))
+    from tidelog.language.program import Program
+    from tidelog.plans import plans
+
+    def checked() -> str:
+        program = Program.load(rules)
+        if plan:
+            return plans(program, query, timeline=timeline)
+        report = _report(program, query, timeline, _stream(program, objects, every, step, data))
+        return json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report)
+
+    if watch:
+        from tidelog.cli.watching import watching
+
+        watching([rules, *data], checked)
+    else:
+        click.echo(checked())
+
+
+def _report(program: Program, query: str | None, timeline: str | None, stream: Stream) -> Report:
+    from tidelog.analysis.report import check as analyse
+    from tidelog.windows.memory import memory, retained
+
+    report = analyse(program, query, timeline=timeline, stream=stream)
     if report.memory and query is not None:
         from tidelog.streaming.capacity import with_capacity
 
@@ -74,7 +92,7 @@ def check(
     if not report.problems:
         kept = retained(program, query, timeline)
         report = replace(report, keeps=memory(program, query, timeline), retention=kept)
-    click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report))
+    return report
 
 
 def _stream(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _DRAWN = ("Jam", "Warned", "Divert")
 _WIDTH = 60
+#: Seconds between looks at a running job.
+_LOOK = 0.3
 
 
 @click.command(short_help="Reason over generated traffic, with nothing to configure.")
@@ -52,16 +55,18 @@ def demo(vehicles: int, seconds: int, seed: int, local: bool, keep: str | None) 
         local = True
     if local:
         _in_this_process(console, vehicles, seconds, seed)
+        _say_what_next(console, None)
         return 0
     if keep is not None:
-        return _on_spark(console, Path(keep), vehicles, seconds, seed)
+        return _on_spark(console, Path(keep), vehicles, seconds, seed, keep)
     with TemporaryDirectory(prefix="tidelog-demo-") as folder:
-        return _on_spark(console, Path(folder), vehicles, seconds, seed)
+        return _on_spark(console, Path(folder), vehicles, seconds, seed, None)
 
 
-def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed: int) -> int:
+def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed: int, keep: str | None) -> int:
     from tidelog.cli.run import run_file
     from tidelog.generate import traffic_pipeline
+    from tidelog.generate.traffic_pipeline import BEGIN
 
     if (folder / "pipeline.toml").exists():
         raise click.UsageError(f"{folder} holds a pipeline already; choose another folder")
@@ -69,13 +74,80 @@ def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed:
     console.print("[bold]The pipeline[/bold]\n")
     console.print(path.read_text(encoding="utf-8"), markup=False)
     began = perf_counter()
-    code = run_file(str(path), plan=True)
+    followed = _Followed(console, folder)
+    with console.status("Spark is starting"):
+        code = followed.while_running(lambda: run_file(str(path), plan=True, quiet=True))
     if code:
         return code
-    rows = [json.loads(line) for part in sorted(folder.glob("run/jams/batch=*/*.json")) for line in part.open()]
-    _draw(console, [_jam(row) for row in rows], seconds)
-    console.print(f"\n{len(rows)} jams, {perf_counter() - began:.0f} s; seconds count from {traffic_pipeline.BEGIN}")
+    console.print()
+    _draw(console, followed.jams, seconds)
+    console.print(f"\n{len(followed.jams)} jams, {perf_counter() - began:.0f} s; seconds count from {BEGIN}")
+    most = max((sum(batch["held"].values()) for batch in followed.batches), default=0)
+    console.print(f"{followed.facts:,} facts went through; at most {most:,} were held at a time.")
+    _say_what_next(console, keep)
     return 0
+
+
+class _Followed:
+    """A job as its folder shows it while it runs: what each batch read and held, and the answers as they appear."""
+
+    def __init__(self, console: Console, folder: Path) -> None:
+        self._console, self._folder = console, folder
+        self.batches: list[dict[str, Any]] = []
+        self.jams: list[Fact] = []
+        self._files: set[Path] = set()
+
+    @property
+    def facts(self) -> int:
+        return sum(batch["facts_in"] for batch in self.batches)
+
+    def while_running(self, job: Callable[[], int]) -> int:
+        """Runs a job, and looks at its folder now and then until it ends."""
+        over = Event()
+
+        def follow() -> None:
+            while not over.wait(_LOOK):
+                self._look()
+
+        follower = Thread(target=follow, daemon=True)
+        follower.start()
+        try:
+            return job()
+        finally:
+            over.set()
+            follower.join()
+            self._look()
+
+    def _look(self) -> None:
+        for file in sorted(set(self._folder.glob("run/jams/batch=*/*.json")) - self._files):
+            self._files.add(file)
+            for line in file.read_text(encoding="utf-8").splitlines():
+                self.jams.append(_jam(json.loads(line)))
+                self._console.print(f"  answer: {self.jams[-1]}", markup=False)
+        metrics = self._folder / "run" / "metrics.jsonl"
+        lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
+        for line in lines[len(self.batches) :]:
+            batch = json.loads(line)
+            self.batches.append(batch)
+            known = f", answered up to {batch['watermark']}" if batch.get("watermark") else ""
+            held = sum(batch["held"].values())
+            self._console.print(f"batch {batch['batch']}: {batch['facts_in']:,} facts in, {held:,} held{known}")
+
+
+def _say_what_next(console: Console, keep: str | None) -> None:
+    """Where to look next; only what is there."""
+    from tidelog.cli.main import cli
+
+    console.print("\n[bold]Where to look next[/bold]\n")
+    console.soft_wrap = True
+    if keep is None:
+        console.print("  tidelog demo --keep demo           the pipeline file, its data, its answers and its figures")
+    else:
+        console.print(f"  {keep}/pipeline.toml                 change it, and run it: tidelog run {keep}/pipeline.toml")
+    console.print("  tidelog generate traffic -o data/  more of the data, with the rules")
+    if "report" in cli.commands:
+        console.print("  tidelog report data/traffic.dmtl data/traffic.facts -o report.html   a page with timelines")
+    console.print("  docs/pipeline.md, docs/language.md how to write pipelines, and rules")
 
 
 def _jam(row: dict[str, str]) -> Fact:

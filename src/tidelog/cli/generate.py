@@ -104,18 +104,18 @@ def _fill(folder: Path, chosen: Generated, facts: int, size: int, seed: int, for
     if form == "text":
         data = folder / f"{chosen.name}.facts"
         _put(pieces(lines), str(data))
-        click.echo(f"{facts:,} facts in {data}, and rules in {rules}. Next:", err=True)
-        click.echo(f"  tidelog materialise {rules} {data} --query {chosen.query}", err=True)
+        click.echo(f"{facts:,} facts in {data}, and rules in {rules}. Next:")
+        click.echo(f"  tidelog materialise {rules} {data} --query {chosen.query}")
     else:
         written = write_tables(lines, folder, form, temporal)
         shown = ", ".join(f"{predicate} ({count:,})" for predicate, count in sorted(written.items()))
-        click.echo(f"{facts:,} facts in {folder}: {shown}; rules in {rules}. Next:", err=True)
+        click.echo(f"{facts:,} facts in {folder}: {shown}; rules in {rules}. Next:")
         files = (
             " ".join(str(folder / f"{name}.{form}") for name in written) if len(written) < 5 else f"{folder}/*.{form}"
         )
-        click.echo(f"  tidelog materialise {rules} {files} --query {chosen.query}", err=True)
+        click.echo(f"  tidelog materialise {rules} {files} --query {chosen.query}")
     if chosen.name == "turbines":
         arrivals = folder / "arrivals.jsonl"
         _put(pieces(_arrivals(facts, size, seed)), str(arrivals))
         query = f"--query '{chosen.query}(X,T)' --delay Temp=2"
-        click.echo(f"  tidelog hypothesise {rules} {query} --input {arrivals}", err=True)
+        click.echo(f"  tidelog hypothesise {rules} {query} --input {arrivals}")

@@ -168,6 +168,7 @@ def stream(
       printf 'Node(a)\\nBeat(a)@0\\nBeat(a)@3\\nBeat(a)@12\\n' > beats.facts
       tidelog stream rules.dmtl --query Down --input beats.facts
       tidelog stream rules.dmtl --query Down --input - --at every:2 < beats.facts
+      tidelog stream rules.dmtl --query Down --input beats.facts --changes
     """
     from tidelog.cli.stopping import stopping
     from tidelog.errors import TidelogError

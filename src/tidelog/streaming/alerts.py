@@ -12,6 +12,7 @@ the answers of a step to its alerts. What is remembered is forgotten once it can
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -126,8 +127,8 @@ class AlertState:
     certain: Bound | None = None
     #: Incidents that hold; those that ended and may go on, in the order of their ends; when each silence began.
     holding: dict[Args, Incident] = field(default_factory=dict)
-    waiting: dict[Args, Incident] = field(default_factory=dict)
-    cooling: dict[Args, Time] = field(default_factory=dict)
+    waiting: OrderedDict[Args, Incident] = field(default_factory=OrderedDict)
+    cooling: OrderedDict[Args, Time] = field(default_factory=OrderedDict)
 
     @property
     def needs_starts(self) -> bool:
@@ -157,8 +158,8 @@ class AlertState:
             data["silenced"],
             None if certain is None else (read_time(certain[0]), certain[1]),
             {_args(args): _restored(*rest) for args, *rest in data["holding"]},
-            {_args(args): _restored(*rest) for args, *rest in data["waiting"]},
-            {_args(args): read_time(time) for args, time in data["cooling"]},
+            OrderedDict((_args(args), _restored(*rest)) for args, *rest in data["waiting"]),
+            OrderedDict((_args(args), read_time(time)) for args, time in data["cooling"]),
         )
 
 
@@ -195,12 +196,12 @@ def take(
         assert incident.end is not None
         if not latest > incident.end[0] + dedupe:
             break
-        del state.waiting[args]
+        state.waiting.popitem(last=False)
         if state.config.changes:
             moments.append(_end(state, args, incident))
     found = [moment.alert for moment in sorted(moments, key=_order) if _is_told(state, moment)]
     while state.cooling and cooldown is not None and next(iter(state.cooling.values())) + cooldown <= latest:
-        del state.cooling[next(iter(state.cooling))]
+        state.cooling.popitem(last=False)
     return found
 
 

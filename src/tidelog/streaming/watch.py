@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
-from tidelog.reasoning import AnyTime
+from tidelog.reasoning import AnyTime, Inconsistent
 from tidelog.streaming.alerts import Alert, AlertState, Length, alerting, take
 from tidelog.streaming.reasoner import Reasoner
 from tidelog.streaming.state import pack, unpack
@@ -47,6 +47,8 @@ class Watch:
             raise TidelogError(Diagnostic("TL404", "nothing is asked for", help=help))
         self.reasoner = reasoner
         self.state = AlertState(config, reasoner.query)
+        #: Alerts of a step that ended with a violated constraint; they come with those of the next.
+        self._missed: list[Alert] = []
 
     @property
     def silenced(self) -> int:
@@ -55,15 +57,16 @@ class Watch:
 
     def push(self, t: AnyTime, facts: Iterable[str | Fact] | Dataset = ()) -> list[Alert]:
         """As the reasoner's `push`; returns the alerts that have become certain."""
-        return alerts_of(self.reasoner, self.state, self.reasoner.push(t, facts))
+        return self._told(lambda: self.reasoner.push(t, facts))
 
     def advance(self, t: AnyTime) -> list[Alert]:
         """As the reasoner's `advance`."""
-        return alerts_of(self.reasoner, self.state, self.reasoner.advance(t))
+        return self._told(lambda: self.reasoner.advance(t))
 
     def finish(self, until: AnyTime | None = None) -> list[Alert]:
         """The end of the stream: the last alerts. What holds there has not ended."""
-        return last_alerts(self.state, self.reasoner.finish(until), self.reasoner.stopped)
+        answers = self.reasoner.finish(until)
+        return self._missed + last_alerts(self.state, answers, self.reasoner.stopped)
 
     def save(self) -> bytes:
         """The whole state, from which `load` goes on exactly."""
@@ -75,7 +78,18 @@ class Watch:
         watch = object.__new__(Watch)
         watch.reasoner = Reasoner.load(state, program, changed=changed, at=at)
         watch.state = restored(watch.reasoner, unpack(state)[0], changed)
+        watch._missed = []
         return watch
+
+    def _told(self, step: Callable[[], list[Fact]]) -> list[Alert]:
+        try:
+            answers: Iterable[Fact] = step()
+        except Inconsistent as violated:
+            if violated.step:
+                self._missed += alerts_of(self.reasoner, self.state, violated.step.answers)
+            raise
+        found, self._missed = self._missed + alerts_of(self.reasoner, self.state, answers), []
+        return found
 
 
 def saved(reasoner: Reasoner, state: AlertState | None) -> bytes:
@@ -93,7 +107,8 @@ def restored(reasoner: Reasoner, meta: Mapping[str, Any], changed: bool) -> Aler
         raise TidelogError(Diagnostic("TL403", "the state is that of a reasoner without alerts", help=help))
     state = AlertState.from_json(meta["alerts"])
     if state.predicate != reasoner.query:
-        return AlertState(state.config, reasoner.query)
+        config = alerting(**vars(state.config), arity=reasoner._task.arity)
+        return AlertState(config or state.config, reasoner.query)
     if changed and state.needs_starts and reasoner._output is None:
         # Incidents that no longer hold by the new rules are dropped; what now holds will be told.
         now = {fact.args for fact in reasoner.begun()[0]}
