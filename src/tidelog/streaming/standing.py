@@ -179,12 +179,12 @@ class Engine:
     #: Whole plans of rules without a body.
     axioms: tuple[int, ...]
     #: The rule of the program that each plan is of.
-    origins: tuple[int, ...]
+    origins: Int64s
 
     def work(self, rules: int) -> Int64s:
         """What the plans of each of so many rules have done since they were made: see `machine.WORK`."""
-        done = self.code.words[self.code.plans + machine.WORK] if self.origins else np.zeros(0, np.int64)
-        return np.bincount(self.origins, done, rules).astype(np.int64)
+        places = self.code.plans[: len(self.origins)] + machine.WORK
+        return np.bincount(self.origins, self.code.words[places], rules).astype(np.int64)
 
 
 def engine(
@@ -214,4 +214,4 @@ def engine(
     code = encoded(plans, triggers, store, numbers, intern)
     negations = tuple(tuple((whole[place], form.bounds.waits[place]) for place in group) for group in form.negations)
     axioms = tuple(number for place, number in whole.items() if place not in form.bounds.waits)
-    return Engine(store, code, negations, axioms, tuple(plan.rule.origin for plan in plans))
+    return Engine(store, code, negations, axioms, np.array([plan.rule.origin for plan in plans], np.int64))
