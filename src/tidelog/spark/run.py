@@ -205,7 +205,7 @@ class Stream:
                     writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
                 return writer.start()
 
-        self._begin = begin
+        self._begin, self._failure = begin, None
         self._query = begin()
 
     def _history(self) -> DataFrame | None:
