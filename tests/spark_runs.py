@@ -11,7 +11,7 @@ import spark_job
 from processes import kill_all, wait_for
 
 #: Seconds until something has to have happened, on a busy machine.
-PATIENCE = 600
+PATIENCE = 1800
 
 
 class Runs:

@@ -8,12 +8,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from shell import Shell, spoken, start
+from tidelog.cli.run import _unless_stopped
+from tidelog.cli.stopping import stopping
 from tidelog.errors import TidelogError
 from tidelog.spark.failures import in_words
 
@@ -68,6 +73,25 @@ def test_a_job_stops_on_request_and_the_next_run_goes_on(tmp_path: Path) -> None
         ("t3", "10:01:30", "10:01:40"),
         ("t3", "10:02:20", "10:02:30"),
     ]
+
+
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_work_that_is_no_stream_is_stopped_with_its_jobs(asked: signal.Signals) -> None:
+    cancelled = threading.Event()
+
+    def work() -> str:
+        os.kill(os.getpid(), asked)
+        assert cancelled.wait(PATIENCE)
+        raise RuntimeError("the job was cancelled")
+
+    job: Any = SimpleNamespace(spark=SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=cancelled.set)))
+    with stopping() as stop:
+        assert _unless_stopped(job, stop, work) is None
+    assert stop.signal == asked
+    with stopping() as stop:
+        assert _unless_stopped(job, stop, lambda: "done") == "done"
+        with pytest.raises(ZeroDivisionError):
+            _unless_stopped(job, stop, lambda: 1 / 0)
 
 
 def test_the_demo_runs_on_a_machine_without_java(tmp_path: Path) -> None:

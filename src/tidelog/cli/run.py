@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import select
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from time import monotonic
-from typing import TYPE_CHECKING
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from tidelog.page.board import Board
     from tidelog.spark.run import Progress, Ready, Stream
     from tidelog.timeline.interval import Time
+
+_Result = TypeVar("_Result")
 
 #: Seconds between looks at a running job, and between lines about it where they are kept.
 _LOOK = 0.5
@@ -138,10 +142,28 @@ def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: Bo
 
     if job.pipeline.streaming:
         return _stream(job, until, quiet, stop, board)
-    progress = run_batch(job)
+    progress = _unless_stopped(job, stop, lambda: run_batch(job))
+    if progress is None:
+        click.echo("stopped; there are no answers", err=True)
+        return 128 + stop.signal
     if not quiet:
         click.echo(f"{_counted(progress.answers, 'answer')}{_set_aside(progress)}", err=True)
     return 0
+
+
+def _unless_stopped(job: Ready, stop: Stopping, work: Callable[[], _Result]) -> _Result | None:
+    """What some work gives that cannot be stopped between two batches; None if it was stopped, with all its jobs."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        while not running.done():
+            if stop.asked:
+                job.spark.sparkContext.cancelAllJobs()
+                sleep(_LOOK)
+            else:
+                select.select([stop.wake], [], [], _LOOK)
+    if stop.asked and running.exception() is not None:
+        return None
+    return running.result()
 
 
 def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: Board | None) -> int:
@@ -149,9 +171,14 @@ def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: 
 
     stream = Stream(job, board=board)
     lines = _Lines(quiet)
+
+    def start() -> Stream:
+        stream.start()  # which may begin with a long history
+        return stream
+
     try:
-        stream.start()
-        _watch(stream, until, lines, stop)
+        if _unless_stopped(job, stop, start):
+            _watch(stream, until, lines, stop)
         if until is not None and not stop.asked and not _reached(stream.progress, until):
             stream.start(until=until, drain=True)  # all that was there is read, and time goes on to its end
             _watch(stream, None, lines, stop)

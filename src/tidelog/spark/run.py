@@ -41,9 +41,9 @@ _HISTORY = "history"
 _BEFORE = -1
 #: Seconds that the end of a run waits for what Spark has to report of its last batches.
 _REPORTS = 10.0
-#: What Spark says where a Python process has not started in time, and how often a query is then started again.
+#: What Spark says where a Python process has not started in time, and for how long a query is then started again.
 _TOO_BUSY = "failed to connect back"
-_ATTEMPTS = 5
+_AGAIN = 300.0
 #: Seconds between looks at whether the folders of sources are still there.
 _LOOK_AFTER = 10.0
 
@@ -183,7 +183,8 @@ class Stream:
     _latest: dict[Where, Mapping[str, Any]] = field(default_factory=dict)
     _failure: BaseException | None = None
     _begin: Callable[[], StreamingQuery] | None = None
-    _attempts: int = 0
+    #: The batch before which Spark last had too little time, and since when.
+    _busy: tuple[int | None, float] = (None, 0.0)
     _looked: float = field(default_factory=monotonic)
 
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
@@ -210,7 +211,7 @@ class Stream:
                     writer = writer.trigger(processingTime=f"{int(p.trigger * 1000)} milliseconds")
                 return writer.start()
 
-        self._begin, self._attempts = begin, 0
+        self._begin, self._failure = begin, None
         self._query = begin()
 
     def _history(self) -> DataFrame | None:
@@ -238,7 +239,7 @@ class Stream:
         """Whether the query is running; raises what it failed with.
 
         Spark gives a source in Python, as our clock is one, ten seconds to start, which is too few on a machine that is
-        very busy. Nothing has happened then, so the query is started again, a few times.
+        very busy. No harm is done then, and the query is started again; but not for ever, unless it gets on.
         """
         assert self._query is not None
         if self._query.isActive:
@@ -247,10 +248,13 @@ class Stream:
         problem = self._failure or self._query.exception()
         if problem is None:
             return False
-        if self._begin is None or self._attempts == _ATTEMPTS or _TOO_BUSY not in str(problem):
+        batch, since = self._busy
+        if batch != self.progress.batch:
+            since = monotonic()
+            self._busy = self.progress.batch, since
+        if self._begin is None or _TOO_BUSY not in str(problem) or monotonic() > since + _AGAIN:
             raise failures.in_words(problem, self.ready.pipeline.log) from None
         self._failure = None
-        self._attempts += 1
         self._query = self._begin()
         return True
 

@@ -88,11 +88,11 @@ def register(spark: SparkSession, python: str, folder: Path, place: Place | None
         sys.path.insert(0, str(folder))
     try:
         module = import_module(module_name)
+        if Path(getattr(module, "__file__", None) or "/").is_relative_to(folder):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
         spark.dataSource.register(getattr(module, class_name))
     except (ImportError, AttributeError, TypeError) as problem:
         raise TidelogError(Diagnostic("TL806", f"cannot use {python}: {problem}", place)) from None
-    if Path(getattr(module, "__file__", None) or "/").is_relative_to(folder):
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def opened(spark: SparkSession, source: Source, folder: Path) -> DataFrame:

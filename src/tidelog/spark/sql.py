@@ -20,6 +20,8 @@ _TOKEN = re.compile(
 #: With these at its top, a query's rows are not those of its source, and have no time of their own.
 _NOT_ROWS = {"DISTINCT", "GROUP", "HAVING", "UNION", "INTERSECT", "EXCEPT", "MINUS"}
 _POSITION = re.compile(r"line (\d+),? pos (\d+)")
+#: The last line of a Python traceback.
+_RAISED = re.compile(r"^((?:[\w.]+\.)?\w+(?:Error|Exception): .+)$", re.MULTILINE)
 _MOST = 300
 
 
@@ -52,6 +54,9 @@ def said(problem: PySparkException) -> str:
     """What Spark says, without its codes, its plans and its stack."""
     message = (problem.getMessage() or str(problem)).strip()
     message = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", message)
+    before, traceback, _ = message.partition(" Traceback (most recent call last)")
+    raised = _RAISED.findall(message) if traceback else []
+    message = f"{before} {raised[-1]}" if raised else message
     message = re.split(r"\s*SQLSTATE:|\n\s*== |;\s*line \d+|\n\s*\n|\n\s*at ", message)[0]
     message = " ".join(message.split()).rstrip(".;")
     return message if len(message) <= _MOST else message[: _MOST - 3] + "..."

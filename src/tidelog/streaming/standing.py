@@ -190,12 +190,12 @@ class Engine:
     #: Whole plans of rules without a body.
     axioms: tuple[int, ...]
     #: The rule of the program that each plan is of.
-    origins: tuple[int, ...]
+    origins: Int64s
 
     def work(self, rules: int) -> Int64s:
         """What the plans of each of so many rules have done since they were made: see `machine.WORK`."""
-        done = self.code.words[self.code.plans + machine.WORK] if self.origins else np.zeros(0, np.int64)
-        return np.bincount(self.origins, done, rules).astype(np.int64)
+        places = self.code.plans[: len(self.origins)] + machine.WORK
+        return np.bincount(self.origins, self.code.words[places], rules).astype(np.int64)
 
 
 def engine(
@@ -242,4 +242,4 @@ def engine(
     watched = dict.fromkeys(negations.readers, 1 << agenda.RULES)
     asked = numbers[query]
     store.watch(watched | {asked: watched.get(asked, 0) | 1 << agenda.ANSWERS})
-    return Engine(store, code, negations, tuple(axioms), tuple(plan.rule.origin for plan in plans))
+    return Engine(store, code, negations, tuple(axioms), np.array([plan.rule.origin for plan in plans], np.int64))
