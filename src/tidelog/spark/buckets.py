@@ -76,6 +76,8 @@ class Bucket:
     waiting: list[bytes] = field(default_factory=list)
     #: The clock of the input, as it was last told.
     told: Time = -INF
+    #: The bytes of state that this engine was made from, and the seconds that took, where its next step has to tell.
+    restored: tuple[int, float] | None = None
 
     @staticmethod
     def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
@@ -206,6 +208,9 @@ class Bucket:
             "answers": len(step.answers) if self.part.last else 0,
             "seconds": round(seconds, 6),
         }
+        if self.restored:
+            figures["restored_bytes"], figures["restored_seconds"] = self.restored[0], round(self.restored[1], 6)
+            self.restored = None
         return Row(self.number, OUT, STATS, json.dumps(figures).encode())
 
 

@@ -55,12 +55,15 @@ def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str,
     """
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
     seconds: dict[Where, float] = {}
+    restored: list[tuple[int, float]] = []
     for step in steps:
         where = step["stage"], step["bucket"]
         latest[where] = step  # a bucket may take several steps in a batch, which come in order
         seconds[where] = seconds.get(where, 0.0) + step["seconds"]
         for key in totals:
             totals[key] += step[key] if key != "facts_in" or step["stage"] == 0 else 0
+        if "restored_bytes" in step:
+            restored.append((step["restored_bytes"], step["restored_seconds"]))
     held: dict[str, int] = {}
     for step in latest.values():
         for predicate, count in step["held"].items():
@@ -75,7 +78,14 @@ def figures(steps: Iterable[Mapping[str, Any]], latest: dict[Where, Mapping[str,
         "slowest": slowest and {"stage": slowest[0], "bucket": slowest[1], "seconds": round(seconds[slowest], 6)},
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,
+        **({"restored": _restored(restored)} if restored else {}),
     }
+
+
+def _restored(engines: list[tuple[int, float]]) -> dict[str, Any]:
+    """Engines that were made from their state: how many, all their bytes, and how long the slowest took."""
+    sizes, seconds = zip(*engines, strict=True)
+    return {"buckets": len(engines), "bytes": sum(sizes), "seconds": max(seconds)}
 
 
 def watermark(found: Mapping[str, Any], dates: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ token, is made from base and deltas.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -152,10 +153,12 @@ class BucketProcessor(StatefulProcessor):
         token, base, deltas, steps = version
         if cached is not None and cached[0] == token:
             return cached[1], base, deltas, steps
+        begun = perf_counter()
         state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
         engine = self.engine.load(self._job, self._part, state)
         for (delta,) in self._deltas.get():
             engine.step(Step.from_bytes(bytes(delta)))
+        engine.restored = base + deltas, perf_counter() - begun
         return engine, base, deltas, steps
 
     def _frame(self, rows: list[Row]) -> pd.DataFrame:

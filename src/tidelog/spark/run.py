@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tidelog.analysis.distribution import in_words
@@ -52,6 +53,10 @@ class Progress:
     watermark: str | None = None
     #: The same as a number, to compare.
     at: Time | None = None
+    #: The engines that the first batch made from their state (`buckets`, `bytes`, `seconds` of the slowest), if it did;
+    #: and how many seconds after the start it was done.
+    restored: Mapping[str, Any] | None = None
+    first_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,7 @@ class Stream:
     _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
     _latest: dict[Where, Mapping[str, Any]] = field(default_factory=dict)
     _failure: BaseException | None = None
+    _begun: float = field(default_factory=monotonic)
 
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
         """Start the query; with `drain` it ends when all that is there now has been read."""
@@ -263,6 +269,8 @@ class Stream:
         found |= watermark(found, work.columns.time.startswith("timestamp"))
         self._figures[number] = found
         done = self.progress
+        if done.first_seconds is None:
+            done.restored, done.first_seconds = found.get("restored"), monotonic() - self._begun
         done.batch = number
         done.facts += found["facts_in"]
         done.answers += found["answers"]

@@ -28,8 +28,8 @@ STATE: dict[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
-#: How rows go to Python: in batches of so many, whatever their bytes. By default Spark adds up the bytes of a batch again
-#: with every row, which takes half of the time that Java spends on rows for us.
+#: How rows go to Python: in batches of so many, whatever their bytes. By default Spark adds up the bytes of a batch
+#: again with every row, which takes half of the time that Java spends on rows for us.
 ROWS: dict[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
