@@ -1,6 +1,9 @@
-"""What reasoning costs on Spark: the same rows through Spark alone, through the packed operator alone, and reasoned.
+"""What reasoning costs on Spark, and how it grows: `make bench-spark`.
 
-Figures are CPU seconds of the driver, Java and all Python workers together, in one warm run; ratios are what counts.
+Figures are CPU time of the driver, Java and all Python workers together; ratios within one run are what counts. A
+stream is measured from the end of its first batch to the end of its last one: what it costs to start a query is paid
+once, and printed by itself. Three streams over the same files are compared: Spark's own pass-through; the packed
+operator, which brings rows to their buckets and does not reason; and the job as users run it, with its answers.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,7 +26,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog as tl
-from tidelog.spark import buckets, operator, reasoning
+from tidelog.data import pieces
+from tidelog.spark import batch, buckets, operator, reasoning
 from tidelog.spark.rows import OUT, STATS, Row
 from tidelog.spark.session import session
 
@@ -29,6 +35,17 @@ PROGRAM = """
 Twice(X) :- Hot(X), Diamondminus(0,10] Hot(X).
 Alarm(X) :- Twice(X), not Diamondminus[0,60] Served(X).
 """
+
+
+def holding(lookback: int) -> str:
+    """Rules that look back at one moment so long ago: all facts since have to be held, each by itself."""
+    return f"""
+Twice(X) :- Hot(X), Diamondminus[{lookback},{lookback + 10}] Hot(X).
+Alarm(X) :- Twice(X), not Diamondminus[0,60] Served(X).
+"""
+
+
+SCHEMA = "machine string, time bigint"
 
 
 def cpu_seconds() -> float:
@@ -51,43 +68,61 @@ def cpu_seconds() -> float:
     return found
 
 
-def generate(folder: Path, rows: int, keys: int, files: int) -> None:
-    """Readings of so many machines, in files that come one after the other."""
-    choose = np.random.default_rng(1)
+def generate(folder: Path, rows: int, keys: int, files: int, first: int = 0) -> None:
+    """Readings of so many machines, in files that come one after the other; a machine reads hot ten times in ten
+    minutes, whatever their number."""
+    choose = np.random.default_rng(first)
     each = rows // files
-    folder.mkdir(parents=True)
-    for number in range(files):
-        # A machine reads hot about twice a minute, whatever their number.
-        time = np.sort(choose.integers(0, max(60, each // keys * 60), each)) + number * max(60, each // keys * 60)
-        names = pa.DictionaryArray.from_arrays(
-            pa.array(choose.integers(0, keys, each)), pa.array([f"machine{i}" for i in range(keys)])
-        ).cast(pa.string())
+    span = span_of(each, keys)
+    folder.mkdir(parents=True, exist_ok=True)
+    machines = pa.array([f"machine{i}" for i in range(keys)])
+    for number in range(first, first + files):
+        at = np.sort(choose.integers(0, span, each)) + number * span
+        names = pa.DictionaryArray.from_arrays(pa.array(choose.integers(0, keys, each)), machines).cast(pa.string())
         path = folder / f"{number:03}.parquet"
-        pq.write_table(pa.table({"machine": names, "time": pa.array(time, pa.int64())}), path)
+        pq.write_table(pa.table({"machine": names, "time": pa.array(at, pa.int64())}), path)
         os.utime(path, (1e9 + number, 1e9 + number))
 
 
+def span_of(rows: int, keys: int) -> int:
+    """The seconds that a file of so many rows is about."""
+    return max(60, rows // keys * 60)
+
+
 def streamed(spark: SparkSession, folder: Path) -> DataFrame:
-    return spark.readStream.schema("machine string, time bigint").option("maxFilesPerTrigger", 1).parquet(str(folder))
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def run(frame: DataFrame, folder: Path, count: Callable[[DataFrame], int] | None = None) -> tuple[float, float, int]:
-    """CPU and wall seconds of a stream over all files, and how many answers it gave."""
+@dataclass(frozen=True)
+class Run:
+    """A stream that was run: CPU seconds to the end of the first batch, from there on up to the end of the last batch
+    with rows, and wall seconds of the same; how many answers all of it gave, and the bytes of its checkpoint."""
+
+    start: float
+    cpu: float
+    wall: float
+    answers: int
+    bytes: int
+
+
+def run(frame: DataFrame, checkpoint: Path, batches: int, count: Callable[[DataFrame], int] | None = None) -> Run:
+    """Runs a stream over all its files, of which each is a batch."""
     found = [0]
+    marks: list[tuple[float, float]] = []
 
-    def take(batch: DataFrame, _: int) -> None:
+    def take(rows: DataFrame, _: int) -> None:
         if count is None:
-            batch.write.format("noop").mode("overwrite").save()
+            rows.write.format("noop").mode("overwrite").save()
         else:
-            found[0] += count(batch)
+            found[0] += count(rows)
+        marks.append((cpu_seconds(), time.perf_counter()))
 
-    checkpoint = folder / f"checkpoint-{time.monotonic_ns()}"
-    cpu, wall = cpu_seconds(), time.perf_counter()
+    begun = cpu_seconds()
     query = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     query.trigger(availableNow=True).start().awaitTermination()
-    figures = cpu_seconds() - cpu, time.perf_counter() - wall, found[0]
-    shutil.rmtree(checkpoint, ignore_errors=True)
-    return figures
+    first, last = marks[0], marks[batches - 1]
+    size = sum(path.stat().st_size for path in (checkpoint / "state").rglob("*") if path.is_file())
+    return Run(first[0] - begun, last[0] - first[0], last[1] - first[1], found[0], size)
 
 
 #: The reasoner of a bucket that has none.
@@ -95,7 +130,7 @@ NOBODY: Any = None
 
 
 class Idle(buckets.Bucket):
-    """A bucket that takes rows and keeps them in its state, but does not reason."""
+    """A bucket that takes rows, but does not reason."""
 
     def step(self, step: buckets.Step) -> list[Row]:
         return [Row(self.number, OUT, STATS, b"{}")]
@@ -118,45 +153,204 @@ class IdleProcessor(operator.BucketProcessor):
     engine = Idle
 
 
-def compare(spark: SparkSession, keys: int, rows: int, folder: Path) -> None:
-    data = folder / f"data-{keys}"
-    generate(data, rows, keys, 4)
-    program = tl.Program.parse(PROGRAM)
+def idle_evaluator(job: Any, stage: int, background: Any, between: Any) -> batch.Worker:
+    """What `batch.evaluator` does, but for the reasoning: facts come to their buckets, under one dictionary."""
 
-    def job() -> reasoning.Tagged:
-        served = spark.createDataFrame([("machine0", 0)], "machine string, time bigint")
-        return reasoning.tagged(spark, program, "Alarm", {"Hot": streamed(spark, data), "Served": served})
+    def given(bucket: int, rows: list[Row], known: Any) -> list[Row]:
+        pieces.dataset(pieces.unpacked(row.payload) for row in rows if row.payload)
+        return [Row(bucket, OUT, STATS, b"{}")]
 
-    through = run(streamed(spark, data), folder)
-    reasoned_job = job()
-    reasoned = run(reasoned_job.frame, folder, lambda batch: reasoned_job.answers(batch).count())
-    with mock.patch.object(operator, "BucketProcessor", IdleProcessor):
-        idle = run(job().frame, folder)
+    return batch._by_bucket(job, stage, background, given)  # type: ignore[arg-type]
+
+
+class Bench:
+    """A session, and a folder for its files."""
+
+    def __init__(self, cores: int, folder: Path) -> None:
+        self.cores, self.folder = cores, folder
+        settings = {"spark.sql.shuffle.partitions": str(cores), "spark.ui.enabled": "false"}
+        self.spark = session(f"local[{cores}]", settings=settings)
+
+    def data(self, rows: int, keys: int, files: int) -> Path:
+        folder = self.folder / f"{rows}-{keys}-{files}"
+        if not folder.exists():
+            generate(folder, rows, keys, files)
+        return folder
+
+    def job(self, data: Path, program: str = PROGRAM) -> reasoning.Tagged:
+        served = self.spark.createDataFrame([("machine0", 0)], SCHEMA)
+        facts = {"Hot": streamed(self.spark, data), "Served": served}
+        return reasoning.tagged(self.spark, tl.Program.parse(program), "Alarm", facts)
+
+    def through(self, data: Path, files: int) -> Run:
+        with self._checkpoint() as checkpoint:
+            return run(streamed(self.spark, data), checkpoint, files)
+
+    def packed(self, data: Path, files: int) -> Run:
+        with self._checkpoint() as checkpoint, mock.patch.object(operator, "BucketProcessor", IdleProcessor):
+            return run(self.job(data).frame, checkpoint, files)
+
+    def reasoned(self, data: Path, files: int, program: str = PROGRAM) -> Run:
+        job = self.job(data, program)
+        with self._checkpoint() as checkpoint:
+            return run(job.frame, checkpoint, files, lambda rows: job.answers(rows).count())
+
+    def batch(self, rows: int, keys: int) -> tuple[float, float, int]:
+        """CPU seconds of a batch job, without reasoning and with, and its answers."""
+        frame = self.spark.read.schema(SCHEMA).parquet(str(self.data(rows, keys, 4)))
+        served = self.spark.createDataFrame([("machine0", 0)], SCHEMA)
+
+        def job() -> reasoning.Tagged:
+            return reasoning.tagged(
+                self.spark, tl.Program.parse(PROGRAM), "Alarm", {"Hot": frame, "Served": served}, buckets=4 * self.cores
+            )
+
+        with mock.patch.object(reasoning, "evaluator", idle_evaluator):
+            plain = job().frame
+        begun = cpu_seconds()
+        plain.write.format("noop").mode("overwrite").save()
+        between = cpu_seconds()
+        count = job().answers().count()
+        return between - begun, cpu_seconds() - between, count
+
+    @contextmanager
+    def _checkpoint(self) -> Iterator[Path]:
+        folder = self.folder / f"checkpoint-{time.monotonic_ns()}"
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def show(columns: Sequence[str], cells: Sequence[object]) -> None:
+    print(" | ".join(f"{cell:>{max(len(column), 9)}}" for column, cell in zip(columns, cells, strict=True)), flush=True)
+
+
+STREAM = ("keys", "rows", "Spark alone", "packed", "reasoned", "answers", "packed / Spark", "reasoned / packed")
+
+
+def compare(bench: Bench, rows: int, keys: int, files: int, *, quiet: bool = False) -> None:
+    """The three streams over the same rows; CPU microseconds a row, and how much of it each has of the next."""
+    data = bench.data(rows, keys, files)
+    through, packed, reasoned = bench.through(data, files), bench.packed(data, files), bench.reasoned(data, files)
+    if quiet:
+        return
+    measured = rows * (files - 1) / files / 1e6
+    each = [f"{taken.cpu / measured:.2f}" for taken in (through, packed, reasoned)]
+    ratios = [f"{through.cpu / packed.cpu:.2f}", f"{packed.cpu / reasoned.cpu:.2f}"]
+    show(STREAM, [f"{keys:,}", f"{rows:,}", *each, f"{reasoned.answers:,}", *ratios])
+
+
+BATCH = ("keys", "rows", "packed", "reasoned", "answers", "reasoned / packed")
+
+
+def compare_batch(bench: Bench, rows: int, keys: int) -> None:
+    plain, reasoned, answers = bench.batch(rows, keys)
+    each = [f"{taken / rows * 1e6:.2f}" for taken in (plain, reasoned)]
+    show(BATCH, [f"{keys:,}", f"{rows:,}", *each, f"{answers:,}", f"{plain / reasoned:.2f}"])
+
+
+CORES = ("cores", "keys", "CPU s", "wall s", "rows a second")
+
+
+def compare_cores(bench: Bench, rows: int, keys: int, files: int) -> None:
+    taken = bench.reasoned(bench.data(rows, keys, files), files)
+    rate = rows * (files - 1) / files / taken.wall
+    show(CORES, [bench.cores, f"{keys:,}", f"{taken.cpu:.1f}", f"{taken.wall:.1f}", f"{rate:,.0f}"])
+
+
+STATE = ("facts held", "CPU us a row", "checkpoint MB", "bytes a fact")
+
+
+def compare_states(bench: Bench, rows: int, files: int) -> None:
+    """A stream that holds all its facts: what a row costs, and what is on disk, when more and more are held."""
+    for more in (1, 2, 4):
+        data = bench.data(rows * more, 1000, files * more)
+        taken = bench.reasoned(data, files * more, holding(1_000_000_000))
+        each = taken.cpu / (rows * more - rows // files) * 1e6
+        show(STATE, [f"{rows * more:,}", f"{each:.2f}", f"{taken.bytes / 1e6:.1f}", f"{taken.bytes / rows / more:.1f}"])
+
+
+#: What a fact that is held takes in a state, about.
+_BYTES = 30
+
+
+def restart(cores: int, folder: Path, megabytes: int) -> None:
+    """Builds so much state, stops, starts again, and says how long it takes until there are new answers."""
+    each = 1_000_000
+    files = max(2, round(megabytes * 1e6 / _BYTES / each))
+    rows = files * each
+    bench = Bench(cores, folder)
+    data, checkpoint = bench.data(rows, 100_000, files), folder / "restart"
+    rules = holding((files - 1) * span_of(each, 100_000))
+    job = bench.job(data, rules)
+    run(job.frame, checkpoint, files, lambda rows: job.answers(rows).count())
+    bench.spark.stop()
+    held = sum(path.stat().st_size for path in (checkpoint / "state").rglob("*") if path.is_file())
+    generate(data, each, 100_000, 1, files)
+    begun = time.perf_counter()
+    bench = Bench(cores, folder)
+    started = time.perf_counter() - begun
+    job = bench.job(data, rules)
+    first: list[float] = []
+
+    def count(rows: DataFrame) -> int:
+        found = job.answers(rows).count()
+        if found and not first:
+            first.append(time.perf_counter() - begun)
+        return found
+
+    run(job.frame, checkpoint, 1, count)
+    bench.spark.stop()
+    print(f"{rows:,} facts held, {held / 1e6:,.0f} MB of state on disk")
     print(
-        f"{keys:>8,} keys {rows:>11,} rows | CPU s: Spark alone {through[0]:6.1f}, packed {idle[0]:6.1f}, "
-        f"reasoned {reasoned[0]:6.1f} ({reasoned[2]:,} answers, {reasoned[1]:.1f} s) | "
-        f"packed / Spark {through[0] / idle[0]:.2f}, reasoned / packed {idle[0] / reasoned[0]:.2f}",
-        flush=True,
+        f"a restart took {first[0]:.1f} s until the first new answers, {started:.1f} s of it to start Spark", flush=True
     )
 
 
 def main() -> None:
-    parse = argparse.ArgumentParser(description=__doc__)
-    parse.add_argument("--rows", type=int, default=4_000_000)
+    parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parse.add_argument("--rows", type=int, default=4_000_000, help="rows of a stream")
+    parse.add_argument("--files", type=int, default=5, help="files, and so batches, of a stream")
     parse.add_argument("--keys", default="10,1000,100000")
+    parse.add_argument("--batch-rows", type=int, default=20_000_000)
     parse.add_argument("--cores", type=int, default=2)
+    parse.add_argument("--parts", default="stream,batch,cores,state", help="which of the tables")
+    parse.add_argument("--restart", type=int, metavar="MB", help="only this: a restart with so much state")
     options = parse.parse_args()
-    spark = session(
-        f"local[{options.cores}]",
-        settings={"spark.sql.shuffle.partitions": str(options.cores), "spark.ui.enabled": "false"},
-    )
+    keys = [int(number) for number in options.keys.split(",")]
+    parts = options.parts.split(",")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for turn, keys in enumerate([10, *map(int, options.keys.split(","))]):
-            if not turn:
-                print("warming up", flush=True)
-            compare(spark, keys, options.rows if turn else options.rows // 10, folder / str(turn))
-    spark.stop()
+        if options.restart:
+            restart(options.cores, Path(name), options.restart)
+            return
+        bench = Bench(options.cores, Path(name))
+        print("warming up", flush=True)
+        for _ in range(2):
+            compare(bench, options.rows // 4, 1000, options.files, quiet=True)
+        if "stream" in parts:
+            print("\nstreams: CPU microseconds a row, and ratios")
+            show(STREAM, STREAM)
+            for number in keys:
+                compare(bench, options.rows, number, options.files)
+        if "batch" in parts:
+            bench.batch(options.batch_rows // 10, 1000)
+            print("\nbatch: CPU microseconds a row, and the ratio")
+            show(BATCH, BATCH)
+            compare_batch(bench, options.batch_rows, 1000)
+        if "state" in parts:
+            print("\nstate: a stream that holds all its facts")
+            show(STATE, STATE)
+            compare_states(bench, options.rows // 4, options.files)
+        if "cores" in parts:
+            print("\ncores: the reasoned stream")
+            show(CORES, CORES)
+            compare_cores(bench, options.rows, 1000, options.files)
+            bench.spark.stop()
+            bench = Bench(1, Path(name))
+            bench.reasoned(bench.data(options.rows // 4, 1000, options.files), options.files)
+            compare_cores(bench, options.rows, 1000, options.files)
+        bench.spark.stop()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -61,6 +62,7 @@ def test_a_job_stops_on_request_and_the_next_run_goes_on(tmp_path: Path) -> None
     assert (first.returncode, out) == (130, b"")
     assert "Spark's UI is at http://" in said
     assert "stopped; the next run goes on from" in said
+    assert "went on from" not in said
     assert [line for line in said.splitlines() if "WARN" in line or "Traceback" in line] == []
     assert len(answers(folder)) == 1
 
@@ -68,6 +70,8 @@ def test_a_job_stops_on_request_and_the_next_run_goes_on(tmp_path: Path) -> None
     second = start(tmp_path, "run", "turbines/pipeline.toml", "--until", "2026-01-31T10:02:40Z")
     out, err = second.communicate(timeout=PATIENCE)
     assert (second.returncode, out) == (0, b""), err.decode()
+    (said,) = [line for line in err.decode().splitlines() if line.startswith("went on from")]
+    assert re.fullmatch(r"went on from .*: [0-9.,]+ MB of state back in [0-9]+ buckets?, [0-9.]+ s for the .*", said)
     assert sorted((row["arg1"], row["start"][11:19], row["end"][11:19]) for row in answers(folder)) == [
         ("t1", "10:00:50", "10:01:30"),
         ("t3", "10:01:30", "10:01:40"),

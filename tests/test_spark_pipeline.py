@@ -327,6 +327,7 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     stream = finished(ready(spark, pipeline))
     assert answers_of(spark, turbines) == ANSWERS[:1]
     assert (stream.progress.answers, stream.progress.late) == (1, 0)
+    assert stream.progress.restored is None
     assert stream._query is not None
     seen = [progress.observedMetrics["tidelog"] for progress in stream._query.recentProgress]
     assert sum(row["answers"] for row in seen) == 1
@@ -336,12 +337,19 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     stream = finished(ready(spark, pipeline))
     assert answers_of(spark, turbines) == ANSWERS
     assert (stream.progress.answers, stream.progress.late) == (2, 1)
+    restored, seconds = stream.progress.restored, stream.progress.first_seconds
+    assert restored is not None
+    assert seconds is not None
+    assert restored["buckets"] == stream.ready.buckets
+    assert restored["bytes"] > 0
+    assert 0 < restored["seconds"] < seconds
     assert stream.progress.at == Fraction(1769853760)
     (found,) = [json.loads(line) for path in turbines.glob("run/late/batch=*/*.json") for line in path.open()]
     assert found == {"fact": "Hot(t2)@2026-01-31T10:00:00Z"}
     figures = [json.loads(line) for line in (turbines / "run" / "metrics.jsonl").open()]
     assert sum(line["answers"] for line in figures) == 3
     assert sum(line["late"] for line in figures) == 1
+    assert [line["restored"] for line in figures if "restored" in line] == [restored]
     assert figures[-1]["watermark"] == "2026-01-31T10:02:40Z"
     assert figures[-1]["lag_seconds"] > 0
     assert [line["batch"] for line in figures] == sorted({line["batch"] for line in figures})

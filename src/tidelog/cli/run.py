@@ -182,6 +182,7 @@ def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: 
         if until is not None and not stop.asked and not _reached(stream.progress, until):
             stream.start(until=until, drain=True)  # all that was there is read, and time goes on to its end
             _watch(stream, None, lines, stop)
+        lines.note(_restart(stream))
     finally:
         stream.close()
         lines.end()
@@ -206,6 +207,7 @@ def _watch(stream: Stream, until: Time | None, lines: _Lines, stop: Stopping) ->
             select.select([stop.wake], [], [], _LOOK)
         else:
             stream.wait(_LOOK)
+        lines.note(_restart(stream))
         lines.show(_line(stream.progress))
         if stop.asked and deadline is None:
             deadline, batch = monotonic() + _PATIENCE, stream.progress.batch
@@ -226,6 +228,15 @@ class _Lines:
         self._quiet = quiet
         self._terminal = sys.stderr.isatty()
         self._shown, self._at = "", monotonic()
+        self._noted: set[str] = set()
+
+    def note(self, line: str) -> None:
+        """A line that stays, and is said once."""
+        if self._quiet or not line or line in self._noted:
+            return
+        self._noted.add(line)
+        self.end()
+        click.echo(line, err=True)
 
     def show(self, line: str) -> None:
         if self._quiet or line == self._shown:
@@ -242,6 +253,19 @@ class _Lines:
     def end(self) -> None:
         if self._terminal and self._shown and not self._quiet:
             click.echo("\r" + " " * len(self._shown) + "\r", nl=False, err=True)
+
+
+def _restart(stream: Stream) -> str:
+    """What it took to go on from a checkpoint, once that is known."""
+    progress = stream.progress
+    if not progress.restored:
+        return ""
+    engines, size, seconds = (progress.restored[key] for key in ("buckets", "bytes", "seconds"))
+    return (
+        f"went on from {stream.ready.pipeline.checkpoint}: {size / 1e6:,.1f} MB of state back in "
+        f"{_counted(engines, 'bucket')}, {seconds:.1f} s for the slowest; first batch {progress.first_seconds:.1f} s "
+        "after the start"
+    )
 
 
 def _line(progress: Progress) -> str:

@@ -88,6 +88,8 @@ class Bucket:
     #: What is remembered for the sake of alerts, in a bucket that gives answers; and how many the last step gave.
     alerts: AlertState | None = None
     rang: int = 0
+    #: The bytes of state that this engine was made from, and the seconds that took, where its next step has to tell.
+    restored: tuple[int, float] | None = None
 
     @staticmethod
     def new(job: Job, part: Part, number: int, background: Dataset) -> Bucket:
@@ -262,6 +264,9 @@ class Bucket:
             figures |= {"answers": self.rang, "silenced": self.alerts.silenced - silenced}
         if self.notes:
             figures["notes"], self.notes = self.notes, ()
+        if self.restored:
+            figures["restored_bytes"], figures["restored_seconds"] = self.restored[0], round(self.restored[1], 6)
+            self.restored = None
         return Row(self.number, OUT, STATS, json.dumps(figures).encode())
 
 

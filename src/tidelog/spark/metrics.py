@@ -63,6 +63,7 @@ def figures(
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
     seconds: dict[Where, float] = {}
     notes: dict[str, None] = {}
+    restored: list[tuple[int, float]] = []
     costs: dict[str, dict[Where, tuple[int, float]]] = {}
     for step in told:
         for key in totals:
@@ -74,6 +75,8 @@ def figures(
         seconds[where] = seconds.get(where, 0.0) + step["seconds"]
         if "silenced" in step:
             totals["silenced"] = totals.get("silenced", 0) + step["silenced"]
+        if "restored_bytes" in step:
+            restored.append((step["restored_bytes"], step["restored_seconds"]))
         notes |= dict.fromkeys(step.get("notes", ()))
         for number, (work, took) in step["rules"].items():
             rule = rules[int(number)]
@@ -96,6 +99,7 @@ def figures(
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,
         "notes": list(notes),
+        **({"restored": _restored(restored)} if restored else {}),
     }
 
 
@@ -135,6 +139,12 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         yield
     finally:
         context.setLocalProperty(key, before)  # type: ignore[arg-type]
+
+
+def _restored(engines: list[tuple[int, float]]) -> dict[str, Any]:
+    """Engines that were made from their state: how many, all their bytes, and how long the slowest took."""
+    sizes, seconds = zip(*engines, strict=True)
+    return {"buckets": len(engines), "bytes": sum(sizes), "seconds": max(seconds)}
 
 
 def watermark(found: Mapping[str, Any], dates: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ token, is made from base and deltas.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -156,12 +156,14 @@ class BucketProcessor(StatefulProcessor):
         token, base, deltas, steps = version
         if cached is not None and cached[0] == token:
             return cached[1], base, deltas, steps
+        begun = perf_counter()
         state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
         engine = self.engine.load(self._job, self._part, state, changed=self._job.changed)
         for (delta,) in self._deltas.get():
             engine.step(Step.from_bytes(bytes(delta)))
         if self._job.changed and engine.change(self._known()):
             base = 0  # the steps so far were of other rules, so that the next one makes a base
+        engine.restored = base + deltas, perf_counter() - begun
         return engine, base, deltas, steps
 
     def _known(self) -> Dataset:

@@ -64,6 +64,10 @@ class Progress:
     at: Time | None = None
     #: What could not be kept of a state of other rules.
     notes: dict[str, None] = field(default_factory=dict)
+    #: The engines that the first batch made from their state (`buckets`, `bytes`, `seconds` of the slowest), if it did;
+    #: and how many seconds after the start it was done.
+    restored: Mapping[str, Any] | None = None
+    first_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,7 @@ class Stream:
     #: The batch before which Spark last had too little time, and since when.
     _busy: tuple[int | None, float] = (None, 0.0)
     _looked: float = field(default_factory=monotonic)
+    _begun: float = field(default_factory=monotonic)
 
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
         """Start the query; with `drain` it ends when all that is there now has been read."""
@@ -324,6 +329,8 @@ class Stream:
         found |= watermark(found, dates)
         self._figures[number] = found
         done = self.progress
+        if done.first_seconds is None:
+            done.restored, done.first_seconds = found.get("restored"), monotonic() - self._begun
         done.batch = number
         done.facts += found["facts_in"]
         done.answers += found["answers"]
