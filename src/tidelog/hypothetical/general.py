@@ -31,13 +31,14 @@ Theta = tuple[Inside | None, ...]
 class General:
     """All open hypotheses of a query."""
 
-    def __init__(self, schemas: tuple[Compiled, ...], delays: Delays, rivals: Rivals) -> None:
+    def __init__(self, schemas: tuple[Compiled, ...], delays: Delays, rivals: Rivals, *, early: bool = False) -> None:
         self.schemas = schemas
         self.delays = delays
         self.rivals = rivals
         self.tau = -1
         #: Of every schema, its premises in the order in which they are resolved, if there is one.
-        self._orders = [_order(schema) for schema in schemas] if _comes_in_order(schemas, delays) else None
+        in_order = not early and _comes_in_order(schemas, delays)
+        self._orders = [_order(schema) for schema in schemas] if in_order else None
         #: The facts of this moment that can be a premise, by the values of some of its variables; made when needed.
         self._now: dict[tuple[int, int, tuple[int, ...]], dict[tuple[Inside, ...], list[GroundFact]]] = {}
         #: Every open hypothesis with evidence, and its first deadline, if one is known.

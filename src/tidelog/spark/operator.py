@@ -10,12 +10,14 @@ token, is made from base and deltas.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from tidelog.data import pieces
+from tidelog.data.dataset import Dataset
+from tidelog.spark.awaited_buckets import AwaitedBucket
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
@@ -25,8 +27,20 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
 
+
+class Engine(Protocol):
+    """What works in a bucket."""
+
+    @staticmethod
+    def new(job: Job, part: Any, number: int, background: Dataset) -> Engine: ...
+    @staticmethod
+    def load(job: Job, part: Any, state: bytes) -> Engine: ...
+    def step(self, step: Step) -> list[Row]: ...
+    def save(self) -> bytes: ...
+
+
 #: The engines of this worker, by run, stage and bucket, each with the token of its version.
-_ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
+_ENGINES: dict[tuple[str, int, int], tuple[str, Engine]] = {}
 
 #: A base is cut into chunks of so many bytes.
 _CHUNK = 1 << 20
@@ -39,11 +53,11 @@ _SMALL = 1 << 16
 class BucketProcessor(StatefulProcessor):
     """The buckets of one stage."""
 
-    engine: type[Bucket] = Bucket
+    engine: type[Engine] = Bucket
 
     def __init__(self, run: str, job: Job, stage: int, keys: tuple[int, ...], background: tuple[bytes, ...]) -> None:
         self._run, self._job, self._keys, self._background = run, job, keys, background
-        self._part = job.parts[stage]
+        self._part = job.chain[stage]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -142,7 +156,7 @@ class BucketProcessor(StatefulProcessor):
         self._deltas.clear()
         self._version.update((token, len(state), 0, 0))
 
-    def _taken(self, bucket: int) -> tuple[Bucket, int, int, int]:
+    def _taken(self, bucket: int) -> tuple[Engine, int, int, int]:
         """The engine of a bucket as Spark's state has it, with the sizes of that state."""
         cached = _ENGINES.pop((self._run, self._part.number, bucket), None)
         version = self._version.get()
@@ -169,3 +183,9 @@ class BucketProcessor(StatefulProcessor):
                 "payload": [row.payload for row in rows],
             }
         )
+
+
+class AwaitedProcessor(BucketProcessor):
+    """The buckets that keep what is awaited."""
+
+    engine = AwaitedBucket
