@@ -19,7 +19,7 @@ from spark_by_hand import ByHand
 from tidelog.hypothetical.changes import ANSWERED, AWAITED, Change, Changes
 from tidelog.language.syntax import Fact
 from tidelog.spark import operator
-from tidelog.spark.awaiting import in_words, query_of
+from tidelog.spark.awaiting import query_of
 from tidelog.spark.plan import Awaiting
 
 TURBINES = """
@@ -256,7 +256,8 @@ def one_program(seed: int, seen: Counter[str]) -> None:
 def points(fact: Fact) -> Iterable[tuple[tuple[str, str], ...]]:
     """A fact as the bindings of the query, at each of its times."""
     args = [(f"Arg{i + 1}", str(value)) for i, value in enumerate(fact.args)]
-    assert not isinstance(fact.interval.lo, float) and not isinstance(fact.interval.hi, float)
+    assert not isinstance(fact.interval.lo, float)
+    assert not isinstance(fact.interval.hi, float)
     for time in range(int(fact.interval.lo), int(fact.interval.hi) + 1):
         yield (*args, ("Time", str(time)))
 

@@ -26,6 +26,7 @@ from tidelog.hypothetical.changes import ANSWERED, AWAITED, Change, Changes, ent
 from tidelog.hypothetical.compiled import GroundFact, Inside, inside
 from tidelog.hypothetical.entries import SupportedAnswer
 from tidelog.hypothetical.online import Hypotheses
+from tidelog.language.program import Program
 from tidelog.spark import awaited_rows
 from tidelog.spark.buckets import Step, read_time
 from tidelog.spark.plan import AwaitedPart, Job
@@ -47,7 +48,7 @@ class AwaitedBucket:
     @staticmethod
     def new(job: Job, part: AwaitedPart, number: int, background: Dataset) -> AwaitedBucket:
         """A bucket to which nothing has come; what it has to know of the background is in its part."""
-        return AwaitedBucket(part, number, Changes(session_of(job, part)))
+        return AwaitedBucket(part, number, Changes(session_of(job.program, part)))
 
     @staticmethod
     def load(job: Job, part: AwaitedPart, state: bytes) -> AwaitedBucket:
@@ -61,7 +62,7 @@ class AwaitedBucket:
                     help=f"run the job with buckets={meta['buckets']}, or start without the state",
                 )
             )
-        session = session_of(job, part).load(arrays["session"].tobytes())
+        session = session_of(job.program, part).load(arrays["session"].tobytes())
         return AwaitedBucket(part, meta["bucket"], Changes(session), read_time(meta["t"]))
 
     def step(self, step: Step) -> list[Row]:
@@ -109,10 +110,10 @@ class AwaitedBucket:
         return [Row(self.number, OUT, AWAITED_ROW, awaited_rows.packed(changes, self.told))]
 
 
-def session_of(job: Job, part: AwaitedPart) -> Hypotheses:
+def session_of(program: Program, part: AwaitedPart) -> Hypotheses:
     """A session with nothing in it; raises for everything that stands in its way."""
     return Hypotheses(
-        job.program,
+        program,
         part.query,
         delay=part.delays,
         timeline=part.timeline,

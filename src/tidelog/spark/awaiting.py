@@ -44,7 +44,7 @@ def with_awaited(
         tuple(pieces.pieces_of(background)),
         Splitting({}),
     )
-    session = session_of(work, part)
+    session = session_of(work.program, part)
     awaited = {premise.predicate for schema in session.schemas for premise in schema.premises}
     errors = list(_obstacles(work, awaited, shapes))
     if errors:
@@ -56,6 +56,18 @@ def with_awaited(
         for name in sorted(awaited)
     }
     return replace(work, awaited=part, routes={**work.routes, **routes})
+
+
+def checked(
+    program: Program, query: str, asked: Awaiting, timeline: str | None, delays: Mapping[str | None, Fraction]
+) -> None:
+    """Raises for everything in the rules, the delays and the options that stands in the way."""
+    session_of(
+        program,
+        AwaitedPart(
+            0, 1, query_of(program, query), asked, delay_texts(program, delays), timeline, False, (), Splitting({})
+        ),
+    )
 
 
 def query_of(program: Program, predicate: str) -> str:

@@ -29,6 +29,7 @@ _FIXED = {
     "facts": "facts",
     "background": "background",
     "history": "history",
+    "awaited": "awaited",
 }
 
 
@@ -48,6 +49,8 @@ class Record:
     #: The sources that had one when the checkpoint began.
     history: list[str]
     buckets: int
+    #: How what is awaited is said, if it is.
+    awaited: dict[str, Any] | None = None
     version: int = _VERSION
 
 
@@ -66,6 +69,9 @@ def record_of(pipeline: Pipeline, buckets: int) -> Record:
         [sha256(Path(path_of(given)).read_bytes()).hexdigest() for given in pipeline.background],
         [source.name for source in pipeline.sources if source.history],
         buckets,
+        {key: value for key, value in asdict(pipeline.awaiting).items() if value is not None}
+        if pipeline.awaited
+        else None,
     )
 
 
@@ -133,5 +139,5 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not given"
     if isinstance(value, dict):
-        return ", ".join(f"{name} = {text}" if name else text for name, text in value.items())
+        return ", ".join(f"{name} = {text}" if name else text for name, text in value.items()) or "given"
     return (", ".join(value) or "none") if isinstance(value, list) else str(value)
