@@ -6,7 +6,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -16,11 +17,17 @@ import tidelog as tl
 from hypothetical_oracle import Ground, as_fact
 from hypothetical_random import Case, examine, random_case
 from spark_by_hand import ByHand
+from tidelog.analysis.distribution import distribution
+from tidelog.data import pieces
 from tidelog.hypothetical.changes import ANSWERED, AWAITED, Change, Changes
 from tidelog.language.syntax import Fact
 from tidelog.spark import operator
-from tidelog.spark.awaiting import query_of
-from tidelog.spark.plan import Awaiting
+from tidelog.spark.awaited_buckets import ground_facts
+from tidelog.spark.awaited_rows import Columns, as_arrow, lines, packed
+from tidelog.spark.awaiting import in_words, query_of, with_awaited
+from tidelog.spark.facts import Shape
+from tidelog.spark.plan import Awaiting, Job, job
+from tidelog.streaming.reasoner import Delay, delays
 
 TURBINES = """
 Flag(X, T) :- Temp(X, high, T).
@@ -93,7 +100,9 @@ class Table:
 
     @property
     def awaited(self) -> list[Entry]:
-        return sorted((row_of(r) for r in self.rows.values() if r["change"] == AWAITED), key=repr)
+        """Without confidence, which a row has as of its own moment."""
+        rows = (row | {"confidence": None} for row in self.rows.values() if row["change"] == AWAITED)
+        return sorted(map(row_of, rows), key=repr)
 
 
 @dataclass
@@ -111,7 +120,7 @@ class Local:
         tau = -1 if self.clock is None else max(self.clock - 1, -1)
         timely = [f for f in facts if self.clock is None or f[2] + self.delay(f) >= self.clock]
         self.late |= {fact_of(fact) for fact in facts if fact not in timely}
-        self.answers += (entry_of(e)[:2] for e in self.session.push(tau, timely))  # type: ignore[arg-type]
+        self.answers += (entry_of(e)[:2] for e in self.session.push(tau, timely))
         times = [f[2] for f in facts] + ([] if following is None else [following + 1])
         self.clock = max([*times, *([] if self.clock is None else [self.clock])], default=None)
 
@@ -120,7 +129,7 @@ class Local:
 
     @property
     def awaited(self) -> list[Entry]:
-        return sorted(map(entry_of, self.session.hypothetical()), key=repr)
+        return sorted((entry_of(replace(e, confidence=None)) for e in self.session.hypothetical()), key=repr)
 
 
 def fact_of(ground: Ground) -> Fact:
@@ -186,8 +195,12 @@ def compare(
         else:
             work.batch(map(fact_of, batch))
             local.batch(batch)
-        table.take(work.awaited[before:])
+        told = work.awaited[before:]
+        table.take(told)
         assert table.awaited == local.awaited
+        assert {row_of(row) for row in told if row["change"] == AWAITED} <= set(
+            map(entry_of, local.session.hypothetical())
+        )
         assert sorted(table.answers) == sorted(local.answers)
     assert set(work.late) == {fact for fact in local.late if fact.predicate in work.job.routes}
     return work, table
@@ -303,3 +316,144 @@ def test_an_entry_that_is_an_answer_by_other_facts_is_answered() -> None:
         ("answered", ("A(0)",), ("B(1)",)),
         ("answered", ("C(0)",), ()),
     ]
+
+
+# What a job says before it starts
+
+
+def planned(rules: str, query: str, shapes: dict[str, Shape] | None = None, delay: Delay = 0, **asked: Any) -> Job:
+    program = tdl(rules) if ", T" in rules else tl.Program.parse(rules)
+    timeline = None if program.temporal else "integer"
+    work = job(program, query, distribution(program, query), buckets=4, delays=delays(delay), timeline=timeline)
+    options: dict[str, Any] = {"timeline": timeline, "buckets": 4, "dates": False}
+    return with_awaited(work, Awaiting(**asked), shapes or {}, tl.Dataset(), **options)
+
+
+@pytest.mark.parametrize(
+    "rules, words",
+    [
+        (TURBINES, "what is awaited: facts of Temp go by argument 1 to 4 buckets"),
+        ("Malf(X, T) :- A(X, T), B(Y, X, T+1).", "facts of A go by argument 1; facts of B go by argument 2 to 4"),
+        ("Malf(X, T) :- A(X, T), Storm(T+1).", "no argument of Malf is in all of A(Arg1,Time), Storm(Time+1)"),
+        ("Malf(X, T) :- A(Y, X, T), A(X, Z, T+1).", "one bucket, since no argument of Malf is in the same place"),
+        ("Malf(X, T) :- A(X, T+1).\nMalf(b, 3).", "one bucket, since there are answers to Malf that await nothing"),
+        ("Malf(X) :- Boxminus[0,2] Hot(X).", "what is awaited: facts of Hot go by argument 1 to 4 buckets"),
+    ],
+)
+def test_the_plan_says_how_what_is_awaited_is_spread(rules: str, words: str) -> None:
+    part = planned(rules, "Malf").awaited
+    assert part is not None
+    assert words in in_words(part)
+
+
+def shape(name: str, *times: str) -> Shape:
+    return Shape(name, (("x", "string"),), tuple((role, "bigint") for role in times))
+
+
+@pytest.mark.parametrize(
+    "rules, shapes, options, code, message",
+    [
+        (
+            "P(X, T+1) :- P(X, T), Q(X, T+1).\nP(X, T) :- Q(X, T).",
+            [],
+            {},
+            "TL701",
+            "resolution of P does not end: P -> P is a cycle",
+        ),
+        ("P(X) :- Diamondminus[0,inf) Q(X).", [], {}, "TL702", "Diamondminus[0,inf) stands in the way"),
+        ("P(X) :- Q(X), not Diamondminus[0,1] R(X).", [], {}, "TL702", "`not` stands in the way"),
+        ("P(X, T+1) :- Q(X, T).", [], {"delay": {"Q": "0.5s"}}, "TL703", "the delay of Q is 1/2"),
+        ("P(X, T+1) :- Q(X, T).", [("Q", "start", "end")], {}, "TL702", "facts of Q stand in the way: they hold over"),
+        ("P(X, T+1) :- Q(X, T).", [("Q",)], {}, "TL702", "facts of Q stand in the way: they hold at all times"),
+        (
+            "P(X, T+1) :- R(X, T).\nR(X, T) :- Q(X, T).",
+            [("R", "time")],
+            {},
+            "TL702",
+            "facts of R stand in the way: rules",
+        ),
+        ("P(X, T+1) :- Q(X, T).", [], {"probability": {"R": 0.5}}, "TL706", "`R=0.5`: the query awaits no facts of R"),
+    ],
+)
+def test_what_cannot_be_awaited_is_refused(
+    rules: str, shapes: list[tuple[str, ...]], options: dict[str, Any], code: str, message: str
+) -> None:
+    with pytest.raises(tl.TidelogError) as raised:
+        planned(rules, "P", {name: shape(name, *times) for name, *times in shapes}, **options)
+    (found,) = raised.value.diagnostics
+    assert found.code == code
+    assert found.message.startswith(message)
+
+
+# Cases
+
+
+def readings(*batches: str) -> list[list[Ground]]:
+    """Batches like `a0 b1`: facts of Hot by constant and time."""
+    return [[("Hot", (text[0],), int(text[1:])) for text in batch.split()] for batch in batches]
+
+
+def test_datalogmtl_over_the_integers() -> None:
+    program = tl.Program.parse("Over(X) :- Boxminus[0,2] Diamondminus[0,1] Hot(X).")
+    batches = readings("a0", "b1 a2", "a1 a4 b3", "b2", "a9")
+    work, table = compare(program, "Over", batches, {None: 1}, past=0, seed=3)
+    assert {known for known, _ in table.answers} == {known for fact in work.answers for known in points(fact)}
+    assert table.answers
+
+
+def test_a_recursion_within_a_horizon() -> None:
+    program = tdl("Live(X, T) :- Start(X, T).\nLive(X, T+1) :- Live(X, T), Hot(X, T+1).")
+    batches: list[list[Ground]] = [[("Start", ("a",), 0)], *readings("a1", "a2", "a3")]
+    _, table = compare(program, "Live", batches, {None: 1}, horizon=2)
+    assert [known for known, _ in table.answers] == [(("Arg1", "a"), ("Time", str(t))) for t in range(3)]
+
+
+@pytest.mark.parametrize("asked", [{}, {"min_confidence": 0.2}])
+def test_confidence_is_that_of_one_session(asked: dict[str, Any]) -> None:
+    program = tdl("Alarm(X, T) :- Hot(X, T), Hot(X, T+1), Hot(X, T+3).")
+    batches = readings("a0 b1", "a1 b2", "b5 a3", "a8")
+    chances = {"Hot": "0.5:0.2:0.1"}
+    work, table = compare(program, "Alarm", batches, {None: 2}, probability={"Hot": 0.8}, chances=chances, **asked)
+    assert all(0 <= change["confidence"] <= 1 for change in work.awaited if change["change"] == AWAITED)
+    assert table.answers
+
+
+def test_background_is_known_and_no_evidence() -> None:
+    program = tdl("#rigid Feeds/2.\nAlarm(Y, T+1) :- Hot(X, T), Hot(X, T+1), Feeds(X, Y).")
+    known = tuple(Fact("Feeds", args, tl.Interval.always()) for args in (("a", "b"), ("b", "c"), ("c", "c")))
+    work, table = compare(program, "Alarm", readings("a0", "a1 c1", "c2"), {None: 0}, background=known)
+    assert [evidence for _, evidence in sorted(table.answers)] == [("Hot(a,0)", "Hot(a,1)"), ("Hot(c,1)", "Hot(c,2)")]
+    assert work.job.awaited is not None
+    assert work.job.awaited.splitting.single
+
+
+def test_a_state_of_another_query_is_refused() -> None:
+    program = tdl(TURBINES)
+    work = ByHand.start(program, "Malf", awaiting=Awaiting(), delay=1)
+    facts = [Fact("Temp", (f"wt{i}", "high"), tl.Interval.point(Fraction(0))) for i in range(9)]
+    work.batch(facts)
+    other = ByHand.start(program, "Malf", awaiting=Awaiting(min_confidence=0.5), delay=1)
+    other.handles, other.watermark, other.begun = work.handles, work.watermark, True
+    with pytest.raises(tl.TidelogError, match="TL403"):
+        other.batch(facts)
+
+
+def test_a_time_between_two_points_is_refused() -> None:
+    payload = next(pieces.pieces_of(tl.Dataset.from_facts(["Hot(a)@0.5"])))
+    with pytest.raises(tl.TidelogError, match="TL704"):
+        list(ground_facts(payload))
+
+
+def test_rows_have_the_types_of_the_query() -> None:
+    session = tl.Hypotheses(tdl("P(X, Y, T) :- Q(X, Y, T), R(T+1)."), "P(Arg1,Arg2,Time)")
+    changes = Changes(session).push(60, [("Q", ("a", 3), 60)])
+    columns = Columns(("string", "int"), "timestamp")
+    (row,) = as_arrow(packed(changes, Fraction(60)), columns).to_pylist()
+    minute = datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
+    assert (row["arg1"], row["arg2"], row["time"], row["watermark"]) == ("a", 3, minute, minute)
+    assert row["decided_by"] == minute + timedelta(seconds=1)
+    assert as_arrow(packed(changes, Fraction(60)), columns).schema.names == [
+        part.split(" ")[0] for part in columns.schema.split(", ")
+    ]
+    (line,) = lines(packed(changes, Fraction(60)), "P", Columns(("string", "int"), "bigint"))
+    assert line == "60: awaited P(a,3)@60 since Q(a,3,60) awaits R(61); decided by 61"

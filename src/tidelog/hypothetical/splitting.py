@@ -49,7 +49,7 @@ def splitting(query: Query, schemas: Sequence[Schema]) -> Splitting:
         if keys:
             return Splitting(keys)
     for schema in schemas:
-        if not any(_keys([schema], place) for place in places):
+        if not any(all(schema.answer[place] in atom.args for atom in schema.premises) for place in places):
             atoms = ", ".join(map(format_atom, schema.premises))
             return Splitting({}, f"since no argument of {name} is in all of {atoms}")
     return Splitting({}, f"since no argument of {name} is in the same place in all ways to it")
