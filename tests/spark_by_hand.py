@@ -222,6 +222,7 @@ class ByHand:
             half = len(rows) // 2
             given = [_frame(part) for part in (rows[:half], rows[half:]) if part]
             frames = list(processor.handleInputRows((bucket,), iter(given), clock))
+        assert all(len(frame) for frame in frames), "Spark cannot tell the types of a frame without rows"
         return [Row(*row) for frame in frames for row in frame.itertuples(index=False)]
 
 

@@ -88,7 +88,8 @@ class BucketProcessor(StatefulProcessor):
         if mine:
             given += self._step(bucket, Step(clock, facts, clocks))
             self._wake_later(timerValues)
-        yield self._frame(given)
+        if given:  # Spark cannot tell the types of a frame without rows
+            yield self._frame(given)
 
     def handleExpiredTimer(  # noqa: N802
         self,
