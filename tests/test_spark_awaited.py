@@ -254,7 +254,9 @@ def one_program(seed: int, seen: Counter[str]) -> None:
     delays |= {name: rng.randint(0, 3) for name in ("e", "f", "g") if rng.random() < 0.4}
     batches = in_batches(case, rng)
     past = rng.randint(1, len(batches)) if rng.random() < 0.3 and batches[0] else 0
-    work, table = compare(program, query, batches, delays, buckets=rng.randint(1, 3), seed=seed, past=past)
+    # With so many, the constants, and the keys, lie in different buckets.
+    buckets = 1 if rng.random() < 0.1 else 3 if seed % 2 else 5
+    work, table = compare(program, query, batches, delays, buckets=buckets, seed=seed, past=past)
     assert work.job.awaited is not None
     seen["one" if work.job.awaited.splitting.single else "split"] += 1
     seen["answers"] += len(table.answers)
@@ -425,6 +427,14 @@ def test_background_is_known_and_no_evidence() -> None:
     assert [evidence for _, evidence in sorted(table.answers)] == [("Hot(a,0)", "Hot(a,1)"), ("Hot(c,1)", "Hot(c,2)")]
     assert work.job.awaited is not None
     assert work.job.awaited.splitting.single
+
+
+def test_what_does_not_split_meets_in_one_bucket() -> None:
+    """The constants would lie in different buckets."""
+    program = tdl("P(X, T) :- A(X, T), B(Y, T+1).")
+    batches: list[list[Ground]] = [[("A", ("a",), 0)], [("B", ("b",), 1), ("A", ("b",), 1)], [("B", ("a",), 2)]]
+    _, table = compare(program, "P", batches, {None: 1}, buckets=5)
+    assert [evidence for _, evidence in sorted(table.answers)] == [("A(a,0)", "B(b,1)"), ("A(b,1)", "B(a,2)")]
 
 
 def test_a_state_of_another_query_is_refused() -> None:

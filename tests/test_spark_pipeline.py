@@ -293,6 +293,16 @@ def changed(folder: Path, **replaced: str) -> Pipeline:
 
 def finished(job: Ready) -> Stream:
     """A run to its end."""
+    while True:
+        try:
+            return _finished(job)
+        except TidelogError as problem:
+            # Spark gives a source in Python ten seconds to start, which is too few on a machine that is busy.
+            if "connect back" not in str(problem):
+                raise
+
+
+def _finished(job: Ready) -> Stream:
     from tidelog.spark.run import Stream
 
     stream = Stream(job)
