@@ -190,7 +190,7 @@ class ByHand:
                 (self.answers if row.kind == ANSWER else self.late).extend(found)
             elif row.kind == AWAITED:
                 told = json.loads(row.payload)
-                self.awaited += ({**change, "watermark": told["clock"]} for change in told["changes"])
+                self.awaited += ({**change, "step": told["step"]} for change in told["changes"])
 
     def _stage(self, stage: int, rows: Sequence[Row]) -> Iterator[Row]:
         by_bucket: dict[int, list[Row]] = {}

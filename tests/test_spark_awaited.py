@@ -96,6 +96,7 @@ class Table:
                 self.answers.append(row_of(change)[:2])
             if change["change"] != AWAITED:
                 assert change["decided_by"] is change["confidence"] is None
+            assert change["id"] not in self.rows or change["step"] > self.rows[change["id"]]["step"]
             self.rows[change["id"]] = change
 
     @property
@@ -458,12 +459,13 @@ def test_rows_have_the_types_of_the_query() -> None:
     session = tl.Hypotheses(tdl("P(X, Y, T) :- Q(X, Y, T), R(T+1)."), "P(Arg1,Arg2,Time)")
     changes = Changes(session).push(60, [("Q", ("a", 3), 60)])
     columns = Columns(("string", "int"), "timestamp")
-    (row,) = as_arrow(packed(changes, Fraction(60)), columns).to_pylist()
+    (row,) = as_arrow(packed(changes, Fraction(60), 7), columns).to_pylist()
     minute = datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
     assert (row["arg1"], row["arg2"], row["time"], row["watermark"]) == ("a", 3, minute, minute)
+    assert row["step"] == 7
     assert row["decided_by"] == minute + timedelta(seconds=1)
-    assert as_arrow(packed(changes, Fraction(60)), columns).schema.names == [
+    assert as_arrow(packed(changes, Fraction(60), 7), columns).schema.names == [
         part.split(" ")[0] for part in columns.schema.split(", ")
     ]
-    (line,) = lines(packed(changes, Fraction(60)), "P", Columns(("string", "int"), "bigint"))
+    (line,) = lines(packed(changes, Fraction(60), 7), "P", Columns(("string", "int"), "bigint"))
     assert line == "60: awaited P(a,3)@60 since Q(a,3,60) awaits R(61); decided by 61"

@@ -48,19 +48,20 @@ class Changes:
 
     def __init__(self, session: Hypotheses) -> None:
         self.session = session
-        self._open: frozenset[State] = frozenset(session.open_states())
+        #: In the session's order, which decides between entries that differ by the names of variables only.
+        self._open: dict[State, None] = dict.fromkeys(session.open_states())
 
     def push(self, tau: int, facts: Iterable[AnyFact]) -> list[Change]:
         """As the session's own `push`; gives what changes by it, sorted."""
         before = self._open
         given = list(self.session.push(tau, facts))
-        self._open = frozenset(self.session.open_states())
-        gone, new = before - self._open, self._open - before
+        self._open = dict.fromkeys(self.session.open_states())
+        gone, new = before.keys() - self._open.keys(), self._open.keys() - before.keys()
         old = _by_id(self.session.shown(self._rivals(gone, new, before)))
         now = _by_id(self.session.shown(self._rivals(new, gone, self._open)))
         return sorted(self._changes(old, now, _by_id(given)), key=lambda change: (entry_order(change.entry), change.id))
 
-    def _rivals(self, changed: frozenset[State], others: frozenset[State], among: frozenset[State]) -> Iterable[State]:
+    def _rivals(self, changed: set[State], others: set[State], among: Iterable[State]) -> Iterable[State]:
         """The hypotheses among which those that changed decide what is shown."""
         if not self.session.competing:
             return changed

@@ -38,12 +38,13 @@ from tidelog.timeline.interval import INF, Time, format_time
 
 @dataclass
 class AwaitedBucket:
-    """A session, and the clock as it was last told."""
+    """A session, the clock as it was last told, and how often something has changed."""
 
     part: AwaitedPart
     number: int
     changes: Changes
     told: Time = -INF
+    steps: int = 0
 
     @staticmethod
     def new(job: Job, part: AwaitedPart, number: int, background: Dataset) -> AwaitedBucket:
@@ -63,7 +64,7 @@ class AwaitedBucket:
                 )
             )
         session = session_of(job.program, part).load(arrays["session"].tobytes())
-        return AwaitedBucket(part, meta["bucket"], Changes(session), read_time(meta["t"]))
+        return AwaitedBucket(part, meta["bucket"], Changes(session), read_time(meta["t"]), meta["steps"])
 
     def step(self, step: Step) -> list[Row]:
         """Takes a step in; gives what changes by it."""
@@ -97,6 +98,7 @@ class AwaitedBucket:
             "bucket": self.number,
             "buckets": self.part.buckets,
             "t": format_time(self.told),
+            "steps": self.steps,
         }
         return pack(meta, {"session": np.frombuffer(self.changes.session.save(), np.uint8)})
 
@@ -107,7 +109,8 @@ class AwaitedBucket:
     def _leaving(self, changes: Sequence[Change]) -> list[Row]:
         if not changes:
             return []
-        return [Row(self.number, OUT, AWAITED_ROW, awaited_rows.packed(changes, self.told))]
+        self.steps += 1
+        return [Row(self.number, OUT, AWAITED_ROW, awaited_rows.packed(changes, self.told, self.steps))]
 
 
 def session_of(program: Program, part: AwaitedPart) -> Hypotheses:

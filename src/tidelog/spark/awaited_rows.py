@@ -36,8 +36,9 @@ class Columns:
     def schema(self) -> str:
         args = "".join(f"arg{i + 1} {kind}, " for i, kind in enumerate(self.args))
         return (
-            f"id string, change string, {args}time {self.time}, watermark {self.time}, evidence array<string>, "
-            f"hypotheses array<string>, decided_by {self.time}, confidence double, conditions array<string>"
+            f"id string, step bigint, change string, {args}time {self.time}, watermark {self.time}, "
+            "evidence array<string>, hypotheses array<string>, "
+            f"decided_by {self.time}, confidence double, conditions array<string>"
         )
 
 
@@ -69,8 +70,8 @@ def shown(atom: TemporalAtom, dates: bool) -> str:
     return f"{name}@{format_iso(Fraction(atom.time.offset)) if dates and not atom.time.variable else time}"
 
 
-def packed(changes: Sequence[Change], clock: Time) -> bytes:
-    """Changes at one moment of the clock, for a row's payload."""
+def packed(changes: Sequence[Change], clock: Time, step: int) -> bytes:
+    """Changes at one moment of the clock, for a row's payload; `step` numbers them in their bucket."""
     found = [
         {
             "id": change.id,
@@ -84,7 +85,8 @@ def packed(changes: Sequence[Change], clock: Time) -> bytes:
         }
         for change in changes
     ]
-    return json.dumps({"clock": None if isinstance(clock, float) else ceil(clock), "changes": found}).encode()
+    at = None if isinstance(clock, float) else ceil(clock)
+    return json.dumps({"step": step, "clock": at, "changes": found}).encode()
 
 
 def unpacker(columns: Columns) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -111,6 +113,7 @@ def as_arrow(payload: bytes, columns: Columns) -> Any:
         return answers.times(ticks, unknown, 1, columns.time)
 
     arrays = {name: pa.array([change[name] for change in changes], pa.string()) for name in ("id", "change")}
+    arrays["step"] = pa.array([found["step"]] * len(changes), pa.int64())
     for i, kind in enumerate(columns.args, 1):
         known = (change["bindings"].get(f"Arg{i}") for change in changes)
         values = [None if value is None else _in(value) for value in known]

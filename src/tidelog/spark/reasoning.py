@@ -50,8 +50,8 @@ class Tagged:
     columns: answers.Columns
 
     def awaited(self, frame: DataFrame | None = None) -> DataFrame:
-        """What is awaited, as changes: `id`, `change`, `arg1`, ..., `time`, `watermark`, `evidence`, `hypotheses`,
-        `decided_by`, `confidence`, `conditions`."""
+        """What is awaited, as changes: `id`, `step`, `change`, `arg1`, ..., `time`, `watermark`, `evidence`,
+        `hypotheses`, `decided_by`, `confidence`, `conditions`."""
         packed, columns = self._of(rows.AWAITED, frame), self._awaited_columns()
         return packed.mapInArrow(awaited_rows.unpacker(columns), columns.schema)
 
