@@ -21,11 +21,12 @@ from tidelog.analysis.distribution import Distribution, distribution
 from tidelog.data import pieces
 from tidelog.language.syntax import Fact
 from tidelog.spark import operator
-from tidelog.spark.batch import backfiller
+from tidelog.spark.awaiting import with_awaited
+from tidelog.spark.batch import awaiter, backfiller
 from tidelog.spark.facts import sent
-from tidelog.spark.operator import BucketProcessor
-from tidelog.spark.plan import Job, job
-from tidelog.spark.rows import ANSWER, LATE, OUT, STATE, STATS, WAKE, Row, as_arrow, on_clock
+from tidelog.spark.operator import AwaitedProcessor, BucketProcessor
+from tidelog.spark.plan import AwaitedPart, Awaiting, Job, job
+from tidelog.spark.rows import ANSWER, AWAITED, LATE, OUT, STATE, STATS, WAKE, Row, as_arrow, on_clock
 from tidelog.streaming.alerts import Alerting
 from tidelog.streaming.reasoner import Delay, delays
 from tidelog.streaming.state import unpack
@@ -105,6 +106,8 @@ class ByHand:
     late: list[Fact] = field(default_factory=list)
     #: The figures of all steps.
     stats: list[dict[str, Any]] = field(default_factory=list)
+    #: What has changed of what is awaited.
+    awaited: list[dict[str, Any]] = field(default_factory=list)
     begun: bool = False
     #: The caches of two workers that tasks run in, with faults; each has what it knew when it was last asked.
     workers: list[dict[tuple[str, int, int], tuple[str, Any]]] = field(default_factory=lambda: [{}, {}])
@@ -123,6 +126,7 @@ class ByHand:
         seed: int = 0,
         faults: bool = False,
         alerts: Alerting | None = None,
+        awaiting: Awaiting | None = None,
     ) -> ByHand:
         known = tl.Dataset.from_facts(background)
         split = distribution(program, query, background={name for name, _ in known.relations})
@@ -137,6 +141,8 @@ class ByHand:
             at=at,
             alerts=alerts,
         )
+        if awaiting is not None:
+            work = with_awaited(work, awaiting, {}, known, timeline=timeline, buckets=buckets, dates=False)
         return ByHand(split, work, tuple(pieces.pieces_of(known)), random.Random(seed), faults)
 
     def changed(self, program: tl.Program, background: Sequence[Fact] = ()) -> ByHand:
@@ -173,7 +179,7 @@ class ByHand:
         if until is not None:
             rows.append(Row(0, 0, WAKE, b"", on_clock(until) + 1))
         following = max([self.watermark, *(row.time for row in rows if row.time is not None)])
-        for part in self.job.parts:
+        for part in self.job.chain:
             rows = list(self._stage(part.number, rows))
         self._received(rows)
         self.watermark = following
@@ -181,14 +187,18 @@ class ByHand:
     def backfill(self, facts: Iterable[Fact]) -> None:
         """All that has passed at once, as a batch job, whose state is handed over to the stream."""
         data = tl.Dataset.from_facts(facts)
-        keys = tuple(range(max(part.buckets for part in self.job.parts)))
-        rows = [Row(bucket, part.number, WAKE, b"") for part in self.job.parts for bucket in range(part.buckets)]
+        keys = tuple(range(self.job.most_buckets))
+        rows = [Row(bucket, part.number, WAKE, b"") for part in self.job.chain for bucket in range(part.buckets)]
         for relation in data.relations.values():
             rows += sent(self.job, data.symbols, data.denominator, data.dates, relation, timed=False)
         until = max(Fraction(fact.interval.lo) for fact in facts)
         until = Fraction(until * 1000 // 1, 1000)
-        for part in self.job.parts:
-            done = backfiller(self.job, part.number, self.background, until)(iter([as_arrow(rows, keys)]))
+        for part in self.job.chain:
+            if isinstance(part, AwaitedPart):
+                worker = awaiter(self.job, self.background, until, saved=True)
+            else:
+                worker = backfiller(self.job, part.number, self.background, until)
+            done = worker(iter([as_arrow(rows, keys)]))
             rows = [Row(*row.values()) for batch in done for row in batch.to_pylist()]
         self._received(rows)
         self.job = replace(self.job, since=until)
@@ -196,9 +206,13 @@ class ByHand:
             if row.kind == STATE:
                 stage = int(unpack(row.payload)[0]["stage"])
                 handle = self.handles.setdefault((stage, row.bucket), _Handle())
-                processor: Any = BucketProcessor(str(id(self)), self.job, stage, keys, self.background)
+                processor = self._processor(stage, keys)
                 processor.init(handle)
                 processor.handleInitialState((row.bucket,), pd.DataFrame({"state": [row.payload]}), _Clock(0))
+
+    def _processor(self, stage: int, keys: tuple[int, ...]) -> Any:
+        kind = AwaitedProcessor if isinstance(self.job.chain[stage], AwaitedPart) else BucketProcessor
+        return kind(str(id(self)), self.job, stage, keys, self.background)
 
     def _received(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -208,6 +222,9 @@ class ByHand:
                 (self.answers if row.kind == ANSWER else self.late).extend(found)
             elif row.kind == STATS:
                 self.stats.append(json.loads(row.payload))
+            elif row.kind == AWAITED:
+                told = json.loads(row.payload)
+                self.awaited += ({**change, "step": told["step"]} for change in told["changes"])
 
     def _stage(self, stage: int, rows: Sequence[Row]) -> Iterator[Row]:
         by_bucket: dict[int, list[Row]] = {}
@@ -229,8 +246,8 @@ class ByHand:
         return self._attempt(stage, bucket, rows, self.handles.setdefault((stage, bucket), _Handle()))
 
     def _attempt(self, stage: int, bucket: int, rows: list[Row] | None, handle: _Handle) -> list[Row]:
-        keys = tuple(range(max(part.buckets for part in self.job.parts)))
-        processor: Any = BucketProcessor(str(id(self)), self.job, stage, keys, self.background)
+        keys = tuple(range(self.job.most_buckets))
+        processor = self._processor(stage, keys)
         processor.init(handle)
         clock = _Clock(self.watermark if stage == 0 else -1)
         if rows is None:
@@ -239,6 +256,7 @@ class ByHand:
             half = len(rows) // 2
             given = [_frame(part) for part in (rows[:half], rows[half:]) if part]
             frames = list(processor.handleInputRows((bucket,), iter(given), clock))
+        assert all(len(frame) for frame in frames), "Spark cannot tell the types of a frame without rows"
         return [Row(*row) for frame in frames for row in frame.itertuples(index=False)]
 
 

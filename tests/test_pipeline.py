@@ -9,6 +9,7 @@ import pytest
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.pipeline import Pipeline, load_pipeline
+from tidelog.spark.plan import Awaiting
 from tidelog.spark.record import record_of
 from tidelog.spark.sql import is_query, selecting
 from tidelog.streaming.alerts import Alerting
@@ -209,3 +210,67 @@ def test_the_column_of_time_is_selected_too_where_rows_stay_rows(sql: str, wider
 def test_what_changes_something_is_no_query(sql: str) -> None:
     assert not is_query(sql)
     assert is_query("-- a remark\n SELECT 1")
+
+
+# What is awaited
+
+AWAITED_RULES = (
+    "Overheated(X) :- Boxminus[0,10s] Hot(X).\nLong(X) :- Diamondminus[1,1] Long(X), Hot(X).\nLong(X) :- Hot(X).\n"
+)
+AWAITED = (
+    GOOD.replace("checkpoint", 'timeline = "integer"\ncheckpoint')
+    + """
+[awaited]
+horizon = "10s"
+probability = { Hot = 0.9 }
+chances = { Hot = "0.5:0.25" }
+min_confidence = 0.1
+max_open = 1000
+
+[sinks.awaited]
+format = "json"
+path = "awaited"
+"""
+)
+
+
+def test_what_is_awaited_has_a_sink_and_a_table(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, AWAITED)
+    assert pipeline.awaited is not None
+    assert pipeline.awaited.path == str(tmp_path / "awaited")
+    assert pipeline.awaiting == Awaiting(None, 10, {"Hot": 0.9}, {"Hot": "0.5:0.25"}, 0.1, 1000)
+    assert load(tmp_path, GOOD).awaited is None
+
+
+@pytest.mark.parametrize(
+    "old, new, code, message",
+    [
+        ("horizon", "horizont", "TL803", "there is no key `horizont` here"),
+        ('"10s"', '"0.5s"', "TL805", "`horizon` is not a whole number of time points"),
+        ("0.9", "1.5", "TL805", "`Hot` is not a number from 0 to 1"),
+        ("0.1", "true", "TL805", "`min_confidence` is not a number from 0 to 1"),
+        ("0.5:0.25", "0.9:0.9", "TL706", "`Hot=0.9:0.9`: `0.9:0.9` cannot be read"),
+        ("{ Hot = 0.9 }", "{ Hut = 0.9 }", "TL706", "`Hut=0.9`: the query awaits no facts of Hut"),
+        ('"json"\npath = "awaited"', '"csv"\npath = "awaited"', "TL805", "what is awaited has columns that are lists"),
+        ('[sinks.awaited]\nformat = "json"\npath = "awaited"\n', "", "TL804", "there is no [sinks.awaited]"),
+        ('timeline = "integer"\n', "", "TL702", "the rational timeline stands in the way"),
+        ('delay = "5s"', 'delay = "0.5s"', "TL703", "the delay is 1/2"),
+        ('horizon = "10s"', "", "TL701", "resolution of Long does not end"),
+    ],
+)
+def test_what_stands_in_the_way_of_what_is_awaited(old: str, new: str, code: str, message: str, tmp_path: Path) -> None:
+    assert AWAITED.count(old) == 1
+    text = AWAITED.replace(old, new)
+    text = text.replace("Overheated", "Long") if code == "TL701" else text
+    (found, *_) = refused(tmp_path, text, AWAITED_RULES)
+    assert found.code == code
+    assert found.message.startswith(message)
+    assert found.place is not None
+    assert "--" not in (found.help or "")
+
+
+def test_a_batch_may_say_how_late_facts_can_be_if_something_is_awaited(tmp_path: Path) -> None:
+    text = AWAITED.replace('checkpoint = "state"', 'mode = "batch"\nuntil = 30')
+    assert load(tmp_path, text).until == 30
+    without = text[: text.index("[awaited]")]
+    assert [found.code for found in refused(tmp_path, without)] == ["TL805"] * 2

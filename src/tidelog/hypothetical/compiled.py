@@ -19,8 +19,10 @@ T = TypeVar("T")
 Inside = Value | int
 #: What the variables of a schema stand for; None for those that are still open.
 Binding = tuple[Inside | None, ...]
+#: Values of which none is open.
+Known = tuple[Inside, ...]
 #: A fact: its predicate, its arguments without the time, its time (0 for rigid facts).
-GroundFact = tuple[str, tuple[Inside, ...], int]
+GroundFact = tuple[str, Known, int]
 #: What is known of a fact that has not come; None for a time or an argument that is still open.
 Awaited = tuple[str, tuple[Inside | None, ...], int | None]
 
@@ -47,7 +49,7 @@ class Premise:
         if self.clock is None:
             return self.offset
         start = binding[self.clock]
-        return None if start is None else start + self.offset  # type: ignore[operator, return-value]
+        return start + self.offset if isinstance(start, int) else None
 
     def deadline(self, binding: Binding, delays: Delays) -> int | None:
         """The last moment at which a fact for this premise may come; None while its time is open."""
@@ -100,7 +102,7 @@ class Compiled:
             if mask >> place & 1:
                 time = premise.time(binding)
                 assert time is not None
-                yield premise.predicate, premise.args(binding), time  # type: ignore[misc]
+                yield premise.predicate, known(premise.args(binding)), time
 
     def allows(self, binding: Binding) -> bool:
         """Whether no comparison that can be judged yet is false."""
@@ -121,6 +123,11 @@ class Compiled:
             for place, (name, value) in enumerate(zip(self.names, binding, strict=True))
             if value is not None
         }
+
+
+def known(values: Iterable[Inside | None]) -> Known:
+    """Values none of which is open."""
+    return tuple(value for value in values if value is not None)
 
 
 def _shifted(binding: Binding, part: tuple[int, int]) -> Inside | None:

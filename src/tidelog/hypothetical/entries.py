@@ -131,10 +131,11 @@ class Entries(Sequence[SupportedAnswer]):
 
 def in_order(entries: Sequence[SupportedAnswer]) -> list[SupportedAnswer]:
     """Sorted by what the variables stand for, then by the evidence and what is awaited."""
-    return sorted(
-        entries,
-        key=lambda e: ([(n, order(v)) for n, v in e.bindings.items()], e.evidence, e.hypotheses),
-    )
+    return sorted(entries, key=entry_order)
+
+
+def entry_order(entry: SupportedAnswer) -> tuple[Any, ...]:
+    return [(name, order(value)) for name, value in entry.bindings.items()], entry.evidence, entry.hypotheses
 
 
 def fact_key(atom: TemporalAtom) -> tuple[Any, ...]:

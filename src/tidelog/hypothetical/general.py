@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from tidelog.hypothetical.compiled import Awaited, Binding, Compiled, Dispatch, GroundFact, Inside
+from tidelog.hypothetical.compiled import Awaited, Binding, Compiled, Dispatch, GroundFact, Inside, Known, known
 from tidelog.hypothetical.delays import Delays
 from tidelog.hypothetical.rivals import Rivals
 
@@ -31,15 +31,16 @@ Theta = tuple[Inside | None, ...]
 class General:
     """All open hypotheses of a query."""
 
-    def __init__(self, schemas: tuple[Compiled, ...], delays: Delays, rivals: Rivals) -> None:
+    def __init__(self, schemas: tuple[Compiled, ...], delays: Delays, rivals: Rivals, *, early: bool = False) -> None:
         self.schemas = schemas
         self.delays = delays
         self.rivals = rivals
         self.tau = -1
         #: Of every schema, its premises in the order in which they are resolved, if there is one.
-        self._orders = [_order(schema) for schema in schemas] if _comes_in_order(schemas, delays) else None
+        in_order = not early and _comes_in_order(schemas, delays)
+        self._orders = [_order(schema) for schema in schemas] if in_order else None
         #: The facts of this moment that can be a premise, by the values of some of its variables; made when needed.
-        self._now: dict[tuple[int, int, tuple[int, ...]], dict[tuple[Inside, ...], list[GroundFact]]] = {}
+        self._now: dict[tuple[int, int, tuple[int, ...]], dict[Known, list[GroundFact]]] = {}
         #: Every open hypothesis with evidence, and its first deadline, if one is known.
         self.states: dict[State, int | None] = {}
         #: Facts that may still be asked for, by their deadlines.
@@ -47,7 +48,7 @@ class General:
         #: Answers that were given, and when.
         self.answered: dict[Theta, int] = {}
         self._dispatch = Dispatch((p, (s.number, i)) for s in schemas for i, p in enumerate(s.premises))
-        self._waiting: dict[tuple[int, int], dict[tuple[int, ...], dict[tuple[Inside, ...], dict[State, None]]]] = {}
+        self._waiting: dict[tuple[int, int], dict[tuple[int, ...], dict[Known, dict[State, None]]]] = {}
         self._buckets: dict[int, list[State]] = {}
         self._deadlines: list[int] = []
         self._by_answer: dict[Theta, dict[State, None]] = {}
@@ -108,7 +109,7 @@ class General:
             self._buckets[deadline] = []
             heappush(self._deadlines, deadline)
 
-    def _awaiting(self, number: int, place: int, args: tuple[Inside, ...], time: int) -> Iterator[State]:
+    def _awaiting(self, number: int, place: int, args: Known, time: int) -> Iterator[State]:
         """The open hypotheses in which a premise can be this fact."""
         tables = self._waiting.get((number, place))
         if not tables:
@@ -117,8 +118,8 @@ class General:
         values = schema.premises[place].extended(schema.unbound, args, time)
         if values is None:
             return
-        for known, table in tables.items():
-            yield from table.get(tuple(values[i] for i in known), ())  # type: ignore[misc]
+        for places, table in tables.items():
+            yield from table.get(known(values[i] for i in places), ())
 
     def _resolve(
         self, schema: Compiled, state: State, places: list[int], fact: GroundFact, answers: list[State]
@@ -173,14 +174,14 @@ class General:
     def _come(self, schema: Compiled, place: int, binding: Binding) -> list[GroundFact]:
         """The facts of this moment that a premise can be."""
         premise = schema.premises[place]
-        known = tuple(i for i in sorted(premise.places) if binding[i] is not None)
-        key = (schema.number, place, known)
+        places = tuple(i for i in sorted(premise.places) if binding[i] is not None)
+        key = (schema.number, place, places)
         if key not in self._now:
             self._now[key] = {}
             for fact in self.seen.get(self.tau, ()):
                 if (schema.number, place) in self._dispatch.find(fact[0], fact[1]):
                     self._add_to_table(schema, key, fact)
-        return self._now[key].get(tuple(binding[i] for i in known), [])  # type: ignore[misc]
+        return self._now[key].get(known(binding[i] for i in places), [])
 
     def _add_to_moment(self, schema: Compiled, place: int, fact: GroundFact) -> None:
         for key in self._now:
@@ -190,7 +191,7 @@ class General:
     def _add_to_table(self, schema: Compiled, key: tuple[int, int, tuple[int, ...]], fact: GroundFact) -> None:
         values = schema.premises[key[1]].extended(schema.unbound, fact[1], fact[2])
         if values is not None:
-            self._now[key].setdefault(tuple(values[i] for i in key[2]), []).append(fact)  # type: ignore[misc]
+            self._now[key].setdefault(known(values[i] for i in key[2]), []).append(fact)
 
     def _admit(self, schema: Compiled, state: State, answers: list[State]) -> bool:
         """Keep a new hypothesis if its premises can still come, or give it as an answer if all have; whether it waits
@@ -262,15 +263,15 @@ class General:
         if first is not None:
             self._note(first)
             self._buckets[first].append(state)
-        for key, known, values in self._places(state):
-            self._waiting.setdefault(key, {}).setdefault(known, {}).setdefault(values, {})[state] = None
+        for key, places, values in self._places(state):
+            self._waiting.setdefault(key, {}).setdefault(places, {}).setdefault(values, {})[state] = None
         if self.rivals.possible:
             self._by_answer.setdefault(theta, {})[state] = None
 
     def remove(self, state: State) -> None:
         del self.states[state]
-        for key, known, values in self._places(state):
-            table = self._waiting[key][known]
+        for key, places, values in self._places(state):
+            table = self._waiting[key][places]
             waiting = table[values]
             del waiting[state]
             if not waiting:
@@ -282,12 +283,12 @@ class General:
             if not same:
                 del self._by_answer[theta]
 
-    def _places(self, state: State) -> Iterator[tuple[tuple[int, int], tuple[int, ...], tuple[Inside, ...]]]:
+    def _places(self, state: State) -> Iterator[tuple[tuple[int, int], tuple[int, ...], Known]]:
         """Where a hypothesis stands in the index: for each premise, the variables that are known, and their values."""
         number, _, binding = state
         for place in self._next(state):
-            known = tuple(i for i in sorted(self.schemas[number].premises[place].places) if binding[i] is not None)
-            yield (number, place), known, tuple(binding[i] for i in known)  # type: ignore[misc]
+            places = tuple(i for i in sorted(self.schemas[number].premises[place].places) if binding[i] is not None)
+            yield (number, place), places, known(binding[i] for i in places)
 
     def awaited(self, state: State) -> set[Awaited]:
         number, mask, binding = state

@@ -28,7 +28,7 @@ from tidelog.hypothetical.entries import (
     in_order,
 )
 from tidelog.hypothetical.from_mtl import temporal_program
-from tidelog.hypothetical.general import General, State
+from tidelog.hypothetical.general import General, State, Theta
 from tidelog.hypothetical.reading import FactReader, not_a_fact, read_arrival
 from tidelog.hypothetical.regular import Regular, is_regular
 from tidelog.hypothetical.resolution import Bounds, derived_predicates, resolve
@@ -95,8 +95,12 @@ class Hypotheses:
         chances: str | Iterable[str] | Mapping[str, str] | None = None,
         min_confidence: float | None = None,
         max_open: int | None = None,
+        early: bool = False,
+        show: Callable[[TemporalAtom], str] = format_atom,
         on_rejected: Callable[[Rejected], None] | None = None,
     ) -> None:
+        """With `early`, facts may come before their own time, as they do where `tau` is not when they came but up to
+        when all has come: a watermark. `show` is how facts are written in entries."""
         temporal = with_background(temporal_program(program, timeline, _predicate(query)), background)
         self.query = query_of(parse_query(query, temporal))
         self.schemas: tuple[Schema, ...] = resolve(temporal, self.query, Bounds(depth, horizon))
@@ -126,9 +130,10 @@ class Hypotheses:
             and len(self._compiled) == 1
             and not self._rivals.possible
             and is_regular(self._compiled[0])
-            else General(self._compiled, self.delays, self._rivals)
+            else General(self._compiled, self.delays, self._rivals, early=early)
         )
-        self._fingerprint = fingerprint(self.schemas, self.delays.patterns, limits)
+        self._early, self._show = early, show
+        self._fingerprint = fingerprint(self.schemas, self.delays.patterns, limits, *(["early"] if early else []))
         self._on_rejected = on_rejected
         self.tau = -1
         #: How many facts were not taken, by the reason.
@@ -213,13 +218,13 @@ class Hypotheses:
             if len(args) != arity or time < 0:
                 raise not_a_fact(predicate, arity, args, time)
             deadline = time + (delays.of(predicate, args) if delay is None else delay)
-            if time > tau:
+            if time > tau and not self._early:
                 self._reject(FUTURE, tau, fact)
             elif deadline < tau:
                 self._reject(LATE, tau, fact)
             else:
                 if confidence:
-                    confidence.note(predicate, tau - time)
+                    confidence.note(predicate, max(tau - time, 0))
                 yield fact, deadline
         self.arrivals += count
 
@@ -277,14 +282,28 @@ class Hypotheses:
     @property
     def open(self) -> int:
         """How many hypotheses are held that can still come true."""
-        return sum(1 for _ in self._states())
+        return sum(1 for _ in self.open_states())
 
     def hypothetical(self) -> list[SupportedAnswer]:
         """What may still become true after this moment, and has evidence; sorted."""
-        views = [self._rivals.view(self._compiled[n], mask, binding) for n, mask, binding in self._states()]
-        return in_order([self._possible(view) for view in self._rivals.shown(views)])
+        return in_order(self.shown(self.open_states()))
 
-    def _states(self) -> Iterator[State]:
+    def shown(self, states: Iterable[State]) -> list[SupportedAnswer]:
+        """Those of some hypotheses that are minimal among them, as entries."""
+        views = [self._rivals.view(self._compiled[n], mask, binding) for n, mask, binding in states]
+        return [self._possible(view) for view in self._rivals.shown(views)]
+
+    @property
+    def competing(self) -> bool:
+        """Whether an answer can be had in several ways, so that not every hypothesis that is held is shown."""
+        return self._rivals.possible
+
+    def answer_of(self, state: State) -> Theta:
+        """What the variables of the query stand for in a hypothesis; None for those that are open."""
+        return self._compiled[state[0]].answered(state[2])
+
+    def open_states(self) -> Iterator[State]:
+        """The hypotheses that are held and can still come true, shown or not."""
         if isinstance(self._store, Regular):
             return ((0, mask, binding) for mask, binding in self._store.open())
         return self._store.open()
@@ -295,7 +314,7 @@ class Hypotheses:
     def _answer(self, tau: int, state: State) -> SupportedAnswer:
         number, mask, binding = state
         view = self._rivals.view(self._compiled[number], mask, binding)
-        return SupportedAnswer(self._bindings(view), _evidence(view), (), tau)
+        return SupportedAnswer(self._bindings(view), self._evidence(view), (), tau)
 
     def _possible(self, view: View) -> SupportedAnswer:
         awaited = [_awaited(atom) for atom in view.hypotheses]
@@ -304,12 +323,15 @@ class Hypotheses:
         in_time = sorted(zip(deadlines, view.hypotheses, strict=True), key=lambda x: (_last(x[0]), fact_key(x[1])))
         return SupportedAnswer(
             self._bindings(view),
-            _evidence(view),
-            tuple(format_atom(atom) for _, atom in in_time),
+            self._evidence(view),
+            tuple(self._show(atom) for _, atom in in_time),
             max(known) if len(known) == len(deadlines) else None,
             self.confidence.of(awaited, self.tau) if self.confidence else None,
             conditions(self.query.variables, view.whole),
         )
+
+    def _evidence(self, view: View) -> tuple[str, ...]:
+        return tuple(map(self._show, sorted(view.evidence, key=fact_key)))
 
     def _bindings(self, view: View) -> dict[str, Shown]:
         found: dict[str, Shown] = {}
@@ -387,10 +409,6 @@ def _up_to(session: Hypotheses, now: int | None, batch: list[AnyFact], last: int
 def _predicate(query: str) -> str:
     """The predicate of a query that is not read yet."""
     return re.split(r"[\s(]", query.strip(), maxsplit=1)[0]
-
-
-def _evidence(view: View) -> tuple[str, ...]:
-    return tuple(map(format_atom, sorted(view.evidence, key=fact_key)))
 
 
 def _awaited(atom: TemporalAtom) -> Awaited:

@@ -18,6 +18,8 @@ from tidelog.hypothetical.delays import Delays
 #: The values of the objects: the value itself if there is one, a tuple otherwise.
 Objects = Any
 
+#: The table of a time that has none.
+_NONE: dict[Objects, int] = {}
 #: Objects whose delays are remembered.
 _MOST_KNOWN = 100_000
 
@@ -137,12 +139,12 @@ class Regular:
                     masks = tables.masks
                     for bit, offset, place in reader.premises:
                         start = time - offset
-                        table = masks.get(start)
-                        known = None if table is None else table.get(objects)
+                        table = masks.get(start, _NONE)
+                        known = table.get(objects)
                         if known is None:
                             if start < first or start + tables.reach[place] < tau:
                                 continue
-                            if table is None:
+                            if table is _NONE:
                                 table = masks[start] = {}
                             table[objects] = bit
                             if bit != full:
@@ -151,7 +153,7 @@ class Regular:
                             continue
                         else:
                             known |= bit
-                            table[objects] = known  # type: ignore[index]
+                            table[objects] = known
                             if known != full:
                                 continue
                         answers.append((objects, start) if single else (*objects, start))

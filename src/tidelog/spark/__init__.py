@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from tidelog.spark.session import session
 
 if TYPE_CHECKING:
-    from tidelog.spark.reasoning import Tagged, reason, tagged
+    from tidelog.spark.plan import Awaiting
+    from tidelog.spark.reasoning import Tagged, awaited, reason, tagged
 
-__all__ = ["Tagged", "reason", "session", "tagged"]
+__all__ = ["Awaiting", "Tagged", "awaited", "reason", "session", "tagged"]
 
 
 def __getattr__(name: str) -> object:

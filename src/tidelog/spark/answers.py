@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -123,11 +123,11 @@ def as_arrow(piece: Piece, columns: Columns) -> Any:
         events = _constants(piece, "string").take(pa.array(piece.args[-1]))
         start = np.array(events.to_pylist()) == "start"
         ticks, endless = np.where(start, lo >> 1, (hi + 1) >> 1), np.where(start, endless_lo, endless_hi)
-        arrays += [events, _times(ticks, endless, piece.denominator, columns.time)]
+        arrays += [events, times(ticks, endless, piece.denominator, columns.time)]
         arrays.append(pa.array(~np.where(start, open_lo, open_hi), pa.bool_()))
         return pa.RecordBatch.from_arrays(arrays, [*names, "event", "time", "closed"])
-    arrays.append(_times(lo >> 1, endless_lo, piece.denominator, columns.time))
-    arrays.append(_times((hi + 1) >> 1, endless_hi, piece.denominator, columns.time))
+    arrays.append(times(lo >> 1, endless_lo, piece.denominator, columns.time))
+    arrays.append(times((hi + 1) >> 1, endless_hi, piece.denominator, columns.time))
     arrays.append(pa.array(_CLOSED[open_hi + 2 * open_lo], pa.string()))
     return pa.RecordBatch.from_arrays(arrays, [*names, "start", "end", "closed"])
 
@@ -146,7 +146,16 @@ def _constants(piece: Piece, kind: str) -> Any:
     if kind == "string":
         return texts.cast(pa.string())
     numbers = piece.pool[first] != NAME_KIND
-    values = [Fraction(t) if n else None for t, n in zip(texts.to_pylist(), numbers, strict=True)]
+    return typed([Fraction(t) if n else t for t, n in zip(texts.to_pylist(), numbers, strict=True)], kind)
+
+
+def typed(constants: Sequence[Value | None], kind: str) -> Any:
+    """Constants as an Arrow array of one type; those that have another type are left empty."""
+    import pyarrow as pa
+
+    if kind == "string":
+        return pa.array([None if c is None else str(c) for c in constants], pa.string())
+    values = [c if isinstance(c, Fraction) else None for c in constants]
     if kind in _INTEGERS:
         return pa.array([int(v) if v is not None and v.denominator == 1 else None for v in values], _INTEGERS[kind]())
     if kind.startswith("decimal"):
@@ -167,7 +176,8 @@ def _arrow_integers() -> Mapping[str, Any]:
 _INTEGERS = _arrow_integers()
 
 
-def _times(ticks: NDArray[np.int64], endless: NDArray[np.bool_], denominator: int, kind: str) -> Any:
+def times(ticks: NDArray[np.int64], endless: NDArray[np.bool_], denominator: int, kind: str) -> Any:
+    """Times as an Arrow array of a type; the endless ones are left empty."""
     import pyarrow as pa
 
     if kind == "double":

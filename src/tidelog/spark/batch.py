@@ -10,6 +10,7 @@ from tidelog.data import pieces
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.reasoning import AnyTime, materialise
+from tidelog.spark.awaited_buckets import AwaitedBucket
 from tidelog.spark.buckets import Bucket, Step, program_of, share
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import ANSWER, CLOCK, FACTS, OUT, STATE, Row, addressed, as_arrow
@@ -52,11 +53,26 @@ def backfiller(job: Job, stage: int, background: tuple[bytes, ...], until: Time)
     return _by_bucket(job, stage, background, given)
 
 
+def awaiter(job: Job, background: tuple[bytes, ...], until: Time, *, saved: bool) -> Worker:
+    """A function for `mapInArrow`: what is awaited once all facts have come and the clock is at `until`; and the state
+    at this end, if it is to be `saved`."""
+    part = job.awaited
+    assert part is not None
+
+    def given(bucket: int, rows: list[Row], known: Dataset) -> Iterator[list[Row]]:
+        engine = AwaitedBucket.new(job, part, bucket, known)
+        yield engine.pass_over([row.payload for row in rows if row.kind == FACTS], until)
+        if saved:
+            yield [Row(bucket, OUT, STATE, engine.save())]
+
+    return _by_bucket(job, part.number, background, given)
+
+
 def _by_bucket(
     job: Job, stage: int, background: tuple[bytes, ...], given: Callable[[int, list[Row], Dataset], Iterator[list[Row]]]
 ) -> Worker:
     """Collects the rows of each bucket of a stage, and gives what it makes of them, some at a time; others pass."""
-    keys = range(max(part.buckets for part in job.parts))
+    keys = range(job.most_buckets)
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         mine: dict[int, list[Row]] = {}

@@ -128,6 +128,9 @@ class Bucket:
             rows += self._leaving(taken)
         if not self.part.last:
             rows += self._told()
+        if self.job.awaited and (self.part.number, self.number) == (0, 0):
+            payload = json.dumps([0, format_time(step.clock), False]).encode()
+            rows += (Row(b, self.job.awaited.number, CLOCK, payload) for b in range(self.job.awaited.buckets))
         rows.append(self._stats(costs, silenced, perf_counter() - begun))
         return rows
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from tidelog.data import pieces
 from tidelog.data.dataset import Dataset
+from tidelog.spark.awaited_buckets import AwaitedBucket
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
 from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
@@ -27,8 +28,24 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
 
+
+class Engine(Protocol):
+    """What works in a bucket."""
+
+    #: The bytes of state that it was made from, and the seconds that took.
+    restored: tuple[int, float] | None
+
+    @staticmethod
+    def new(job: Job, part: Any, number: int, background: Dataset) -> Engine: ...
+    @staticmethod
+    def load(job: Job, part: Any, state: bytes, *, changed: bool = False) -> Engine: ...
+    def step(self, step: Step) -> list[Row]: ...
+    def save(self) -> bytes: ...
+    def change(self, background: Dataset) -> bool: ...
+
+
 #: The engines of this worker, by run, stage and bucket, with the tokens of their versions, and since when.
-_ENGINES: dict[tuple[str, int, int], tuple[str, Bucket]] = {}
+_ENGINES: dict[tuple[str, int, int], tuple[str, Engine]] = {}
 _SINCE: dict[tuple[str, int, int], float] = {}
 #: Seconds after which an engine is dropped that nobody has asked for: its query may have ended.
 _IDLE = 600.0
@@ -44,11 +61,11 @@ _SMALL = 1 << 16
 class BucketProcessor(StatefulProcessor):
     """The buckets of one stage."""
 
-    engine: type[Bucket] = Bucket
+    engine: type[Engine] = Bucket
 
     def __init__(self, run: str, job: Job, stage: int, keys: tuple[int, ...], background: tuple[bytes, ...]) -> None:
         self._run, self._job, self._keys, self._background = run, job, keys, background
-        self._part = job.parts[stage]
+        self._part = job.chain[stage]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -79,7 +96,8 @@ class BucketProcessor(StatefulProcessor):
         if mine:
             given += self._step(bucket, Step(clock, facts, clocks))
             self._wake_later(timerValues)
-        yield self._frame(given)
+        if given:  # Spark cannot tell the types of a frame without rows
+            yield self._frame(given)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -147,7 +165,7 @@ class BucketProcessor(StatefulProcessor):
         self._deltas.clear()
         self._version.update((token, len(state), 0, 0))
 
-    def _taken(self, bucket: int) -> tuple[Bucket, int, int, int]:
+    def _taken(self, bucket: int) -> tuple[Engine, int, int, int]:
         """The engine of a bucket as Spark's state has it, with the sizes of that state."""
         cached = _ENGINES.pop((self._run, self._part.number, bucket), None)
         version = self._version.get()
@@ -182,10 +200,16 @@ class BucketProcessor(StatefulProcessor):
         )
 
 
-def _cache(place: tuple[str, int, int], token: str, engine: Bucket) -> None:
+def _cache(place: tuple[str, int, int], token: str, engine: Engine) -> None:
     """Keeps an engine for the next step, and drops those that nobody has asked for."""
     now = monotonic()
     for other in [other for other, since in _SINCE.items() if now - since > _IDLE]:
         del _SINCE[other]
         _ENGINES.pop(other, None)
     _ENGINES[place], _SINCE[place] = (token, engine), now
+
+
+class AwaitedProcessor(BucketProcessor):
+    """The buckets that keep what is awaited."""
+
+    engine = AwaitedBucket

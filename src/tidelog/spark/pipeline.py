@@ -19,6 +19,8 @@ from tidelog.engine.steps import AT_SIZE
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.codes import suggest
 from tidelog.language.program import Program, read_text
+from tidelog.spark.awaited_keys import obstacles, read_awaiting
+from tidelog.spark.plan import Awaiting
 from tidelog.spark.reading import Table
 from tidelog.spark.toml import read_toml
 from tidelog.streaming.alerts import Alerting, alerting
@@ -33,6 +35,8 @@ FILES = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 #: Keys that only one of the modes has.
 _STREAM = ("checkpoint", "changed_rules", "trigger", "delay", "heartbeat", "until", "at", "memory")
 _BATCH = ("between",)
+#: Keys of streams that say in a batch what is still awaited at its end.
+_OF_AWAITED = ("delay", "until")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PYTHON = re.compile(r"[\w.]+:\w+")
@@ -123,6 +127,9 @@ class Pipeline:
     answers: Sink
     late: Sink | None
     aside: Sink | None
+    #: Where changes of what is awaited are written, and how it is said.
+    awaited: Sink | None
+    awaiting: Awaiting
     metrics: str | None
     master: str | None
     log: str | None
@@ -131,6 +138,12 @@ class Pipeline:
     @property
     def streaming(self) -> bool:
         return self.mode == "stream"
+
+    @property
+    def delays(self) -> dict[str | None, Fraction]:
+        """How late facts may come: of predicates with a delay of their own, and under None of all others."""
+        delays: dict[str | None, Fraction] = {None: self.delay}
+        return delays | {fact.predicate: fact.delay for fact in self.facts if fact.delay is not None}
 
     @property
     def past(self) -> tuple[Source, ...]:
@@ -180,6 +193,8 @@ class _Reading:
         answers = replace(self._sink(answering, mode), alerts=alerts)
         late = self._sink(sinks.table("late"), mode) if "late" in sinks.values else None
         aside = self._sink(sinks.table("aside"), mode) if "aside" in sinks.values else None
+        awaited = self._sink(sinks.table("awaited"), mode) if "awaited" in sinks.values else None
+        awaiting = read_awaiting(top.table("awaited"), awaited is not None)
         metrics = self._metrics(sinks)
         sinks.finish()
         spark = top.table("spark")
@@ -206,6 +221,8 @@ class _Reading:
             answers=answers,
             late=late,
             aside=aside,
+            awaited=awaited,
+            awaiting=awaiting,
             metrics=metrics,
             master=spark.text("master"),
             log=self._located(spark.text("log")),
@@ -214,10 +231,12 @@ class _Reading:
         spark.finish()
         top.finish()
         for key in _STREAM if mode == "batch" else _BATCH:
-            if key in top.values:
+            if key in top.values and not (awaited and key in _OF_AWAITED):
                 top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key)
         if program.rules:
             self._check_names(pipeline, top)
+        if awaited and not self.errors:
+            self.errors += obstacles(program, query, awaiting, pipeline.timeline, pipeline.delays, awaited.place)
         return pipeline
 
     def _program(self, rules: str, top: Table) -> Program:
@@ -349,6 +368,9 @@ class _Reading:
             table.refuse(
                 "TL805", "answers have several columns, and text files one", "format", help="choose json or csv"
             )
+        if form in ("text", "csv") and table.path[-1] == "awaited":
+            message = f"what is awaited has columns that are lists, and files of {form} have none"
+            table.refuse("TL805", message, "format", help="choose json or parquet")
         if sink.overwrite and mode == "stream":
             table.refuse("TL805", "a stream adds to what is there", "overwrite", help="leave it out")
         return sink

@@ -15,6 +15,7 @@ from typing import Any
 
 from tidelog.analysis.distribution import Distribution, Stage
 from tidelog.analysis.stage_programs import stage_program
+from tidelog.hypothetical.splitting import Splitting
 from tidelog.language.program import Program
 from tidelog.language.tree import to_tree
 from tidelog.streaming.alerts import Alerting
@@ -64,6 +65,39 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Awaiting:
+    """How to say what is awaited: bounds of resolution where it does not end by itself, and how likely facts come; all
+    as `tidelog.Hypotheses` has them, with `max_open` for each bucket."""
+
+    depth: int | None = None
+    horizon: int | None = None
+    probability: float | Mapping[str, float] | None = None
+    chances: Mapping[str, str] | None = None
+    min_confidence: float | None = None
+    max_open: int | None = None
+
+
+@dataclass(frozen=True)
+class AwaitedPart:
+    """What follows the stages where what is awaited is asked for: all its buckets see facts of the input, and are told
+    the clock by the first bucket of the first stage."""
+
+    number: int
+    buckets: int
+    #: The query as an atom with variables.
+    query: str
+    asked: Awaiting
+    #: How late facts may come, in time points, and those of predicates with a delay of their own.
+    delays: tuple[str, ...]
+    timeline: str | None
+    #: Whether times are dates.
+    dates: bool
+    #: Facts that are known from the beginning, packed.
+    background: tuple[bytes, ...]
+    splitting: Splitting
+
+
+@dataclass(frozen=True)
 class Job:
     """A program and a query, split."""
 
@@ -79,6 +113,16 @@ class Job:
     alerts: Alerting | None = None
     #: Whether its state may be one of other rules.
     changed: bool = False
+    awaited: AwaitedPart | None = None
+
+    @property
+    def chain(self) -> tuple[Part | AwaitedPart, ...]:
+        """All that rows pass through, in order; the number of each is its place."""
+        return self.parts if self.awaited is None else (*self.parts, self.awaited)
+
+    @property
+    def most_buckets(self) -> int:
+        return max(part.buckets for part in self.chain)
 
     @property
     def longest_delay(self) -> Fraction:

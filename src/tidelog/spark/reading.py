@@ -65,6 +65,24 @@ class Table:
             return None
         return None if value is None else int(value)
 
+    def share(self, key: str) -> float | None:
+        """A number from 0 to 1."""
+        value = self._ask(key)
+        if value is None or _is_share(value):
+            return None if value is None else float(value)
+        self.refuse("TL805", f"`{key}` is not a number from 0 to 1", key)
+        return None
+
+    def shares(self, key: str) -> float | dict[str, float] | None:
+        """The same, or a table of such numbers."""
+        value = self._ask(key)
+        if not isinstance(value, dict):
+            return self.share(key)
+        for name, part in value.items():
+            if not _is_share(part):
+                self._note("TL805", f"`{name}` is not a number from 0 to 1", (*self.path, key, name), value=True)
+        return {name: float(part) for name, part in value.items() if _is_share(part)}
+
     def duration(self, key: str) -> Fraction | None:
         """A length of time, as in rules: `5s`, or a number."""
         value = self._ask(key)
@@ -196,6 +214,10 @@ class Table:
                 path = (*self.path, *keys)
                 self._note("TL805", f"there is no environment variable {name}", path, value=True)
         return _VARIABLE.sub(lambda found: os.environ.get(found[1], ""), text)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _of(entry: Entry | None, value: bool) -> Place | None:

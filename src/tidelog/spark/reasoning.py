@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from tidelog.analysis.components import connected, dependencies, head_atom, strata
 from tidelog.analysis.distribution import Distribution, distribution
+from tidelog.analysis.distribution import in_words as distribution_in_words
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.data import pieces
 from tidelog.data.dataset import Dataset
@@ -25,12 +26,13 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.codes import suggest
 from tidelog.language.program import Program
 from tidelog.reasoning import AnyTime, arities_of, ends_of, refuse_arities, rule_ranges, timeline_of
-from tidelog.spark import answers, rows
+from tidelog.spark import answers, awaited_rows, rows
+from tidelog.spark import awaiting as awaiting_part
 from tidelog.spark.alerts import refuse_spread
-from tidelog.spark.batch import Worker, backfiller, evaluator
+from tidelog.spark.batch import Worker, awaiter, backfiller, evaluator
 from tidelog.spark.buckets import Bucket
 from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
-from tidelog.spark.plan import Job, job, spread
+from tidelog.spark.plan import AwaitedPart, Awaiting, Job, Part, job, spread
 from tidelog.spark.session import require_state_store
 from tidelog.streaming.alerts import Alerting, alerting
 from tidelog.streaming.reasoner import Delay, delays
@@ -49,6 +51,25 @@ class Tagged:
     split: Distribution
     job: Job
     columns: answers.Columns
+
+    def awaited(self, frame: DataFrame | None = None) -> DataFrame:
+        """What is awaited, as changes: `id`, `step`, `change`, `arg1`, ..., `time`, `watermark`, `evidence`,
+        `hypotheses`, `decided_by`, `confidence`, `conditions`."""
+        packed, columns = self._of(rows.AWAITED, frame), self._awaited_columns()
+        return packed.mapInArrow(awaited_rows.unpacker(columns), columns.schema)
+
+    def awaited_lines(self, frame: DataFrame | None = None) -> DataFrame:
+        """The same as text: `line`."""
+        write = awaited_rows.liner(self.job.query, self._awaited_columns())
+        return self._of(rows.AWAITED, frame).mapInArrow(write, "line string")
+
+    def in_words(self) -> list[str]:
+        """How the work is split."""
+        lines = distribution_in_words(self.split, self.job.most_buckets)
+        return lines if self.job.awaited is None else [*lines, awaiting_part.in_words(self.job.awaited)]
+
+    def _awaited_columns(self) -> awaited_rows.Columns:
+        return awaited_rows.Columns(self.columns.args, self.columns.time)
 
     def answers(self, frame: DataFrame | None = None) -> DataFrame:
         """The answers: `arg1`, `arg2`, ..., `start`, `end`, `closed`."""
@@ -88,6 +109,22 @@ def reason(
     return tagged(spark, program, query, facts, **options).answers()
 
 
+def awaited(
+    spark: SparkSession,
+    program: Program,
+    query: str,
+    facts: Mapping[str, DataFrame],
+    awaiting: Awaiting | None = None,
+    **options: Any,
+) -> DataFrame:
+    """What may still become true while facts are late, as a DataFrame of changes; see `Tagged.awaited`.
+
+    Of batch DataFrames it says what is an answer, and what is awaited at the end of the data (or at `until`). See
+    `tagged` for the options.
+    """
+    return tagged(spark, program, query, facts, awaiting=awaiting or Awaiting(), **options).awaited()
+
+
 def tagged(
     spark: SparkSession,
     program: Program,
@@ -109,6 +146,7 @@ def tagged(
     alerts: Alerting | Mapping[str, Any] | None = None,
     changed_rules: bool = False,
     clocked: Collection[str] = (),
+    awaiting: Awaiting | None = None,
 ) -> Tagged:
     """A job that reasons over fact DataFrames, with all that it gives.
 
@@ -131,6 +169,8 @@ def tagged(
 
     `alerts` are the options of `tl.Watch`, like `{"changes": True, "cooldown": "10min"}`: with `changes`, answers have
     columns `event` (start or end), `time` and `closed` instead of `start`, `end` and `closed`.
+
+    With `awaiting`, the job also gives `awaited()`: what may still become true, for facts that may be late by `delay`.
     """
     timeline_of(program, timeline)
     strata(program.rules)
@@ -148,13 +188,13 @@ def tagged(
         "changed_rules": changed_rules,
         "clocked": bool(clocked),
     }
-    _refuse_options(kind, {name for name, is_given in given.items() if is_given})
+    _refuse_options(kind, {name for name, is_given in given.items() if is_given}, awaiting is not None)
     shapes = _shapes(program, facts)
     require_known([query], known_predicates(program, facts))
     if streaming:
         live = {name for name, frame in facts.items() if frame.isStreaming}
     else:
-        live = {name for name in facts if shapes[name].times or not backfill}
+        live = {name for name in facts if shapes[name].times or not (backfill or awaiting)}
     known = _background(program, background, {n: f for n, f in facts.items() if n not in live}, shapes)
     rigid = {name for name in facts if not shapes[name].times} | {name for name, _ in known.relations} - live
     batch = not streaming and not backfill
@@ -183,6 +223,10 @@ def tagged(
         time_type(shapes, all(end.denominator == 1 for end in ends_of(program))),
         told is not None and told.changes,
     )
+    if awaiting is not None:
+        coming = {name: shapes[name] for name in facts if name in live}
+        dates = columns.time.startswith("timestamp")
+        work = awaiting_part.with_awaited(work, awaiting, coming, known, timeline=timeline, buckets=count, dates=dates)
     known_pieces = tuple(pieces.pieces_of(known))
     inputs = {name: (selected(facts[name], shapes[name]), shapes[name]) for name in facts if name in live}
     if not batch:
@@ -191,15 +235,17 @@ def tagged(
         require_state_store(spark)
         clock = {k: str(v) for k, v in (("every", heartbeat), ("until", until)) if v is not None}
         frame = _streaming(spark, work, inputs, known_pieces, set_aside, clock, initial, clocked)
-    elif backfill:
-        last = _last(inputs) if until is None else until
-        frame = _batch(
-            spark, work, inputs, known_pieces, set_aside, lambda stage: backfiller(work, stage, known_pieces, last)
-        )
     else:
-        frame = _batch(
-            spark, work, inputs, known_pieces, set_aside, lambda stage: evaluator(work, stage, known_pieces, between)
-        )
+        last = (_last(inputs) if until is None else until) if backfill or awaiting else INF
+
+        def worker(part: Part | AwaitedPart) -> Worker:
+            if isinstance(part, AwaitedPart):
+                return awaiter(work, known_pieces, last, saved=backfill)
+            if backfill:
+                return backfiller(work, part.number, known_pieces, last)
+            return evaluator(work, part.number, known_pieces, between)
+
+        frame = _batch(spark, work, inputs, known_pieces, set_aside, worker)
     return Tagged(frame, split, work, columns)
 
 
@@ -222,19 +268,22 @@ _OPTIONS = {
 }
 
 
-def _refuse_options(kind: str, given: Collection[str]) -> None:
+def _refuse_options(kind: str, given: Collection[str], awaiting: bool) -> None:
     """Refuses options that a job of this kind would not look at."""
-    known = set().union(*_OPTIONS.values())
-    wrong = sorted((known & set(given)) - _OPTIONS[kind])
+    options = _OPTIONS[kind]
+    if awaiting:
+        options = options | {"delay", "until"} if kind == "batch" else options - {"changed_rules"}
+    wrong = sorted(set(given) - options)
     if not wrong:
         return
     which = ", ".join(f"`{name}`" for name in wrong)
+    what = f"{kind} job with `awaiting`" if awaiting else f"{kind} job"
     why = "the DataFrames stream" if kind == "streaming" else "no DataFrame streams"
     raise TidelogError(
         Diagnostic(
             "TL805",
-            f"{which} {'is' if len(wrong) == 1 else 'are'} not for a {kind} job",
-            law=f"{why}, so the options are {', '.join(sorted(_OPTIONS[kind]))}",
+            f"{which} {'is' if len(wrong) == 1 else 'are'} not for a {what}",
+            law=f"{why}, so the options are {', '.join(sorted(options))}",
             help="leave it out" if len(wrong) == 1 else "leave them out",
         )
     )
@@ -251,10 +300,10 @@ def _streaming(
     clocked: Collection[str],
 ) -> DataFrame:
     from tidelog.spark.clock import ClockSource
-    from tidelog.spark.operator import BucketProcessor
+    from tidelog.spark.operator import AwaitedProcessor, BucketProcessor
 
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    keys = spread(max(part.buckets for part in work.parts), partitions)
+    keys = spread(work.most_buckets, partitions)
     spark.dataSource.register(ClockSource)
     woken = {"keys": ",".join(map(str, keys)), "woken": str(work.parts[0].buckets)}
     frames = [spark.readStream.format(ClockSource.name()).options(**woken, **clock).load()]
@@ -269,8 +318,9 @@ def _streaming(
     # Spark has nothing to drop late rows by: what is late is for the reasoner to say.
     packed = _union([_union(frames).withWatermark("time", "0 seconds").drop("time"), *others])
     run = uuid4().hex
-    for part in work.parts:
-        processor = BucketProcessor(run, work, part.number, keys, background)
+    for part in work.chain:
+        kind = AwaitedProcessor if isinstance(part, AwaitedPart) else BucketProcessor
+        processor = kind(run, work, part.number, keys, background)
         mode = "eventTime" if part.number == 0 else "none"
         handed = None if initial is None else _handed(spark, initial, part.number, keys)
         packed = packed.groupBy("bucket").transformWithStateInPandas(processor, rows.ROW, "append", mode, handed)
@@ -283,18 +333,18 @@ def _batch(
     inputs: Mapping[str, tuple[DataFrame, Shape]],
     background: tuple[bytes, ...],
     set_aside: bool,
-    worker: Callable[[int], Worker],
+    worker: Callable[[Part | AwaitedPart], Worker],
 ) -> DataFrame:
-    most = max(part.buckets for part in work.parts)
+    most = work.most_buckets
     keys = tuple(range(most))
-    woken = [(bucket, part.number, rows.WAKE, b"") for part in work.parts for bucket in range(part.buckets)]
+    woken = [(bucket, part.number, rows.WAKE, b"") for part in work.chain for bucket in range(part.buckets)]
     frames = [spark.createDataFrame(woken, rows.ROW)]
     for frame, shape in inputs.values():
         frames.append(frame.mapInArrow(packer(work, shape, keys, timed=False, set_aside=set_aside), rows.ROW))
     packed = _union(frames)
-    for part in work.parts:
+    for part in work.chain:
         spread_out = packed.repartitionById(most, packed.bucket)
-        packed = spread_out.mapInArrow(worker(part.number), rows.ROW)
+        packed = spread_out.mapInArrow(worker(part), rows.ROW)
     return packed
 
 

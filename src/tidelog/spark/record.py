@@ -31,6 +31,7 @@ _FIXED = {
     "background": "background",
     "history": "history",
     "alerts": "[sinks.answers] changes, dedupe, cooldown, per",
+    "awaited": "awaited",
 }
 
 
@@ -54,6 +55,8 @@ class Record:
     layout: list[dict[str, Any]] | None = None
     #: Whether the rules have been others, so that some of the state may still be of those.
     changed: bool = False
+    #: How what is awaited is said, if it is.
+    awaited: dict[str, Any] | None = None
     version: int = _VERSION
     alerts: dict[str, Any] | None = None
 
@@ -74,6 +77,9 @@ def record_of(pipeline: Pipeline, buckets: int) -> Record:
         [source.name for source in pipeline.sources if source.history],
         buckets,
         alerts=pipeline.answers.alerts.to_json() if pipeline.answers.alerts else None,
+        awaited={key: value for key, value in asdict(pipeline.awaiting).items() if value is not None}
+        if pipeline.awaited
+        else None,
     )
 
 
@@ -106,6 +112,9 @@ def agreed(kept: Record, new: Record, pipeline: Pipeline) -> Record:
             "reason over the past first"
         )
         errors.append(_refusal(f"{pipeline.checkpoint} was made with other rules: {_first_change(kept, new)}", help))
+    if kept.rules != new.rules and kept.awaited is not None:
+        help = "leave the rules as they were, or begin again with another checkpoint"
+        errors.append(_refusal("what is awaited cannot go on with other rules", help))
     if errors:
         raise TidelogError(errors)
     return kept if kept.rules == new.rules else replace(kept, rules=new.rules, changed=True)
@@ -153,5 +162,5 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not given"
     if isinstance(value, dict):
-        return ", ".join(f"{name} = {text}" if name else text for name, text in value.items())
+        return ", ".join(f"{name} = {text}" if name else text for name, text in value.items()) or "given"
     return (", ".join(value) or "none") if isinstance(value, list) else str(value)

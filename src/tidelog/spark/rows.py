@@ -6,6 +6,7 @@
     clock    up to when a bucket of the stage before has given all: JSON
     wake     nothing; it only makes a bucket work
     answer   facts of the query, on their way to the user
+    awaited  changes of what is awaited: JSON
     late     facts that came later than their delay allows
     bad      rows of the input that are no facts, set aside: JSON Lines
     stats    the figures of one bucket's step, or how many facts came in, or too late: JSON
@@ -27,7 +28,7 @@ from tidelog.spark.plan import Route
 from tidelog.timeline.interval import INF, Time, format_time
 
 FACTS, CLOCK, WAKE = "facts", "clock", "wake"
-ANSWER, LATE, BAD, STATS, STATE = "answer", "late", "bad", "stats", "state"
+ANSWER, AWAITED, LATE, BAD, STATS, STATE = "answer", "awaited", "late", "bad", "stats", "state"
 
 #: The columns of packed rows, for Spark; `time` drives the clock and is dropped before the first stage.
 ROW = "bucket int, stage int, kind string, payload binary"

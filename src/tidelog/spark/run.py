@@ -15,7 +15,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tidelog.analysis.distribution import in_words
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark import failures
@@ -87,8 +86,10 @@ class Ready:
     def job(self, *, until: Time | None = None, initial: DataFrame | None = None) -> Tagged:
         """The job; with `until`, time goes on until all up to then is answered, whatever may have been late."""
         if not self.pipeline.streaming:
-            return self._tagged(self.frames, between=self.pipeline.between)
-        end = None if until is None else until + max(self._delays().values())
+            p = self.pipeline
+            awaiting: dict[str, Any] = {"delay": p.delays, "until": p.until} if p.awaited else {}
+            return self._tagged(self.frames, between=p.between, **awaiting)
+        end = None if until is None else until + max(self.pipeline.delays.values())
         return self._tagged(
             self.frames,
             **self._streams(),
@@ -114,16 +115,13 @@ class Ready:
             buckets=self.buckets,
             timeline=p.timeline,
             set_aside=p.aside is not None,
+            awaiting=p.awaiting if p.awaited else None,
             **options,
         )
 
     def _streams(self) -> dict[str, Any]:
         p = self.pipeline
-        return {"delay": self._delays(), "at": p.at, "memory": p.memory, "alerts": p.answers.alerts}
-
-    def _delays(self) -> dict[str | None, Fraction]:
-        delays: dict[str | None, Fraction] = {None: self.pipeline.delay}
-        return delays | {fact.predicate: fact.delay for fact in self.pipeline.facts if fact.delay is not None}
+        return {"delay": p.delays, "at": p.at, "memory": p.memory, "alerts": p.answers.alerts}
 
     def output(self, sink: Sink) -> Output:
         return Output(self.spark, sink, self.pipeline.query, self.record.id)
@@ -131,7 +129,7 @@ class Ready:
     def in_words(self) -> list[str]:
         """The plan."""
         with query_settings(self.spark, STATE):
-            return in_words(self.job().split, self.buckets)
+            return self.job().in_words()
 
 
 def ready(spark: SparkSession, pipeline: Pipeline) -> Ready:
@@ -144,7 +142,7 @@ def ready(spark: SparkSession, pipeline: Pipeline) -> Ready:
     record = record_of(pipeline, buckets)
     if kept:
         record = agreed(kept, record, pipeline)
-    for sink in (pipeline.answers, pipeline.late, pipeline.aside):
+    for sink in (pipeline.answers, pipeline.late, pipeline.aside, pipeline.awaited):
         if sink and sink.python:
             register(spark, sink.python, Path(pipeline.file).absolute().parent, sink.place)
     return Ready(spark, pipeline, frames, past, background, buckets, record)
@@ -154,7 +152,7 @@ def run_batch(job: Ready) -> Progress:
     """All of a batch job: its answers appear when all of them are there."""
     p = job.pipeline
     progress = Progress()
-    for sink in (p.answers, p.aside):
+    for sink in (p.answers, p.aside, p.awaited):
         if sink:
             job.output(sink).refuse_replacing()
     with query_settings(job.spark, _partitions(job)):
@@ -164,6 +162,8 @@ def run_batch(job: Ready) -> Progress:
             progress.answers = job.output(p.answers).write_once(work.answers(frame))
             if p.aside:
                 progress.aside = job.output(p.aside).write_once(work.set_aside(frame))
+            if p.awaited:
+                job.output(p.awaited).write_once(_awaited(work, p.awaited, frame))
         except TidelogError:
             raise
         except Exception as problem:
@@ -195,7 +195,8 @@ class Stream:
     def start(self, *, until: Time | None = None, drain: bool = False) -> None:
         """Start the query; with `drain` it ends when all that is there now has been read."""
         job, spark, p = self.ready, self.ready.spark, self.ready.pipeline
-        for sink in (p.answers, p.late, p.aside):
+        self._failure = None
+        for sink in (p.answers, p.late, p.aside, p.awaited):
             if sink:
                 job.output(sink).prepare()
         if job.record.layout is None:
@@ -352,6 +353,8 @@ class Stream:
             aside = work.set_aside(batch)
             found["aside"] = aside.count()
             job.output(p.aside).write(aside, number, found["aside"])
+        if p.awaited:
+            found["awaited"] = _write_awaited(job, work, p.awaited, batch, number)
 
 
 def _written(job: Ready, work: Tagged, frame: DataFrame, batch: int) -> int:
@@ -366,7 +369,24 @@ def _written(job: Ready, work: Tagged, frame: DataFrame, batch: int) -> int:
     if p.aside:
         aside = work.set_aside(frame)
         job.output(p.aside).write(aside, batch, aside.count())
+    if p.awaited:
+        _write_awaited(job, work, p.awaited, frame, batch)
     return rows
+
+
+def _write_awaited(job: Ready, work: Tagged, sink: Sink, frame: DataFrame, batch: int) -> int:
+    """Changes of what is awaited; gives how many there were."""
+    awaited = _awaited(work, sink, frame).persist()
+    try:
+        rows = awaited.count()
+        job.output(sink).write(awaited, batch, rows)
+    finally:
+        awaited.unpersist()
+    return rows
+
+
+def _awaited(work: Tagged, sink: Sink, frame: DataFrame) -> DataFrame:
+    return work.awaited_lines(frame) if sink.format == "console" else work.awaited(frame)
 
 
 def _partitions(job: Ready) -> dict[str, str]:

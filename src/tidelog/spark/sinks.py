@@ -133,11 +133,13 @@ class Output:
 def records(frame: DataFrame) -> DataFrame:
     """Rows as Kafka's records: JSON, with a key that is the same for the same answer.
 
-    An atom holds in maximal intervals, so that its arguments and its start say which answer it is.
+    An atom holds in maximal intervals, so that its arguments and its start say which answer it is. What is awaited has
+    an `id`.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    identity = [name for name in frame.columns if name not in ("end", "closed")]
+    columns = frame.columns
+    identity = ["id"] if "id" in columns else [name for name in columns if name not in ("end", "closed")]
     return frame.select(
         F.to_json(F.struct(*identity), {"ignoreNullFields": "false"}).alias("key"),
         F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value"),
