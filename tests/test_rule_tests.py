@@ -25,7 +25,9 @@ def told(folder: Path, text: str, capsys: pytest.CaptureFixture[str], *options: 
 
 
 def test_a_test_that_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = "test: two units\ngiven:\n  High(a)@[0,9]  % a comment\nexpect only:\n  Hot(a)@[2,9]\nexpect not:\n  Hot(b)\n"
+    text = (
+        "test: two units\ngiven:\n  High(a)@[0,9]  % a comment\nexpect only:\n  Hot(a)@[2,9]\nexpect not:\n  Hot(b)\n"
+    )
     assert told(tmp_path, text, capsys) == (0, "ok   hot.test:1 two units\n1 test passed\n", "")
 
 
@@ -59,7 +61,9 @@ def test_json_names_the_facts_and_the_way_of_running(tmp_path: Path, capsys: pyt
     assert (code, found["passed"], found["failed"]) == (1, 0, 1)
     (only,) = found["tests"]
     assert (only["file"], only["line"], only["test"], only["streamed"]) == ("hot.test", 1, "no", True)
-    assert [(wrong["fact"], wrong["problem"], wrong["in"]) for wrong in only["wrong"]] == [("Hot(a)@1", "missing", "batch")]
+    assert [(wrong["fact"], wrong["problem"], wrong["in"]) for wrong in only["wrong"]] == [
+        ("Hot(a)@1", "missing", "batch")
+    ]
 
 
 def test_rules_that_look_ahead_for_ever_run_in_batch_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
