@@ -207,14 +207,8 @@ def test_nothing_in_the_data_becomes_markup(open_page: Open, tmp_path: Path) -> 
 
 
 def test_possible_answers_say_what_they_wait_for(open_page: Open, tmp_path: Path) -> None:
-    arrivals = [
-        "--arrivals",
-        str(ROOT / "examples/turbines/turbines.jsonl"),
-        "--hypothetical",
-        "Malf(X,T)",
-        "--delay",
-        "Temp=1",
-    ]
+    stream = str(ROOT / "examples/turbines/turbines.jsonl")
+    arrivals = ["--arrivals", stream, "--hypothetical", "Malf(X,T)", "--delay", "Temp=1"]
     page = open_page(written(tmp_path, str(ROOT / "examples/turbines/turbines.tdl"), *arrivals))
     page.get_by_role("tab", name="Awaited").click()
     assert page.locator("tbody tr", has_text="Malf(wt4)@1").inner_text().split("\t") == [
