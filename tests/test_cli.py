@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import click
 import pytest
+from rich.console import Console
 
 from shell import ROOT, Ran, Shell, spoken, start
+from tidelog.cli.demo import Followed
 from tidelog.cli.main import cli
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -217,6 +220,26 @@ def test_demo_runs_with_nothing_to_configure(sh: Shell) -> None:
     ran = sh("demo", "--local", "--vehicles", "12", "--seconds", "90")
     assert (ran.code, ran.err) == (0, "")
     assert "short stops" in ran.out
+
+
+def test_the_demo_shows_answers_as_they_appear(tmp_path: Path) -> None:
+    shown = Console(file=io.StringIO(), width=200)
+    followed = Followed(shown, tmp_path)
+    jam = {"arg1": "r0", "start": "2026-01-31T10:00:49Z", "end": "2026-01-31T10:01:00Z", "closed": "left"}
+    batch = {"batch": 1, "facts_in": 700, "held": {"Halt": 30, "On": 4}, "watermark": "2026-01-31T10:01:00Z"}
+
+    def job() -> int:
+        (tmp_path / "run" / "jams" / "batch=1").mkdir(parents=True)
+        (tmp_path / "run" / "jams" / "batch=1" / "part.json").write_text(json.dumps(jam) + "\n")
+        (tmp_path / "run" / "metrics.jsonl").write_text(json.dumps(batch) + "\n")
+        return 7
+
+    assert followed.while_running(job) == 7
+    assert isinstance(shown.file, io.StringIO)
+    assert shown.file.getvalue() == (
+        "  answer: Jam(r0)@[49,60)\nbatch 1: 700 facts in, 34 held, answered up to 2026-01-31T10:01:00Z\n"
+    )
+    assert (followed.facts, len(followed.jams)) == (700, 1)
 
 
 # Failing well

@@ -74,8 +74,8 @@ def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed:
     console.print("[bold]The pipeline[/bold]\n")
     console.print(path.read_text(encoding="utf-8"), markup=False)
     began = perf_counter()
-    followed = _Followed(console, folder)
-    with console.status("Spark is starting"):
+    followed = Followed(console, folder)
+    with console.status("Spark is at work"):
         code = followed.while_running(lambda: run_file(str(path), plan=True, quiet=True))
     if code:
         return code
@@ -88,7 +88,7 @@ def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed:
     return 0
 
 
-class _Followed:
+class Followed:
     """A job as its folder shows it while it runs: what each batch read and held, and the answers as they appear."""
 
     def __init__(self, console: Console, folder: Path) -> None:
@@ -119,15 +119,19 @@ class _Followed:
             self._look()
 
     def _look(self) -> None:
+        from tidelog.language.facts import format_fact
+
         for file in sorted(set(self._folder.glob("run/jams/batch=*/*.json")) - self._files):
             self._files.add(file)
             for line in file.read_text(encoding="utf-8").splitlines():
                 self.jams.append(_jam(json.loads(line)))
-                self._console.print(f"  answer: {self.jams[-1]}", markup=False)
+                self._console.print(f"  answer: {format_fact(self.jams[-1])}", markup=False)
         metrics = self._folder / "run" / "metrics.jsonl"
-        lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
+        # A line that is being written has no end yet.
+        lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
         for line in lines[len(self.batches) :]:
-            batch = json.loads(line)
+            # Spark may report a batch of which the buckets said nothing.
+            batch = {"facts_in": 0, "held": {}, **json.loads(line)}
             self.batches.append(batch)
             known = f", answered up to {batch['watermark']}" if batch.get("watermark") else ""
             held = sum(batch["held"].values())
