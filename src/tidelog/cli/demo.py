@@ -81,7 +81,8 @@ def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed:
         return code
     console.print()
     _draw(console, followed.jams, seconds)
-    console.print(f"\n{len(followed.jams)} jams, {perf_counter() - began:.0f} s; seconds count from {BEGIN}")
+    jams = "1 jam" if len(followed.jams) == 1 else f"{len(followed.jams)} jams"
+    console.print(f"\n{jams}, {perf_counter() - began:.0f} s; seconds count from {BEGIN}")
     most = max((sum(batch["held"].values()) for batch in followed.batches), default=0)
     console.print(f"{followed.facts:,} facts went through; at most {most:,} were held at a time.")
     _say_what_next(console, keep)
