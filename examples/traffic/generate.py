@@ -16,7 +16,7 @@ VEHICLES, SECONDS = 6, 75
 
 def arrivals() -> list[str]:
     rng = Random(1)
-    lines = [(parse_fact(line)[0], line) for line in traffic.facts(VEHICLES, SECONDS, roads=3, seed=3)]
+    lines = [(parse_fact(line)[0], line) for line in traffic.facts(VEHICLES, SECONDS, roads=3, seed=29)]
     background = [line for fact, line in lines if fact.predicate == "Feeds"]
     came = []
     for fact, line in lines:
