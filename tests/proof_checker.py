@@ -7,31 +7,37 @@ that it rests on has a step, and no fact rests on itself.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from judge import MOST_CELLS, Claim, claimed_truth
 from oracle import (
     FRESH,
+    Evaluator,
     Instance,
     Key,
     Scope,
     Truth,
+    Vector,
     atoms_of,
     below_boxes,
     compare,
     denominator_of,
+    domain_of,
     formulas_of,
     ground_atom,
+    negation,
     tables_of,
     times_of,
     variables_of,
 )
 from tidelog.language.facts import format_fact
-from tidelog.language.syntax import Atom, Comparison, Fact, Literal, Rule, Unary
+from tidelog.language.syntax import Atom, Comparison, Fact, Literal, Rule, Unary, Value
 from tidelog.proofs.steps import Step
 from tidelog.proofs.tree import Proof
+from tidelog.proofs.why_not import Blocked, WhyNot
 from tidelog.timeline.interval import INF, Interval
 
 
@@ -133,6 +139,16 @@ class Checker:
         repeats = tuple(r for r in self.claim.repeats if (r.fact.predicate, r.fact.args) in keys)
         return claimed_truth(Claim(facts, repeats), scope)
 
+    def vectors(self, literal: Literal, binding: Mapping[str, Value], scope: Scope) -> Iterator[Vector]:
+        """Where a literal holds, for every way to bind the variables that a binding leaves open."""
+        names = [name for name in dict.fromkeys(variables_of(literal.formula)) if name not in binding]
+        for values in itertools.product(domain_of(self.rules, self.facts), repeat=len(names)):
+            whole = {**binding, **dict(zip(names, values, strict=True))}
+            keys = {ground_atom(atom, whole) for atom in atoms_of(literal.formula)}
+            table = self.truth(keys, scope)
+            held = Evaluator(scope, table.definite, definite=True)(literal.formula, whole)
+            yield negation(held) if literal.negated else held
+
     def covers(self, facts: Iterable[Fact], fact: Fact) -> bool:
         """Whether facts of the same atom cover a fact."""
         scope = Scope(
@@ -197,3 +213,50 @@ def circles(proof: Proof) -> Iterator[str]:
                 return
             elif premise not in done:
                 waiting.append(premise)
+
+
+# Why not
+
+
+def why_not_complaints(checker: Checker, found: WhyNot) -> Iterator[str]:
+    """What is wrong with the reasons for which a fact does not hold."""
+    scope = checker.scope([found.fact])
+    truth = checker.truth({(found.fact.predicate, found.fact.args)}, scope)
+    if any(cells_of(scope, truth.possible.get((found.fact.predicate, found.fact.args)), [found.fact.interval])):
+        yield f"{format_fact(found.fact)} may hold"
+    for blocked in found.blocked:
+        for complaint in blocked_complaints(checker, blocked):
+            yield f"{format_fact(found.fact)}: {complaint}"
+        if blocked.because is not None:
+            yield from why_not_complaints(checker, blocked.because)
+
+
+def blocked_complaints(checker: Checker, blocked: Blocked) -> Iterator[str]:
+    """A condition must fail where it is said to fail, and hold where it is said to hold."""
+    literal = blocked.failing
+    if isinstance(literal, Comparison):
+        if compare(literal, dict(blocked.binding)):
+            yield f"{blocked.text} is true"
+        return
+    around = [Fact("", (), interval) for interval in (*blocked.when, *blocked.nearest)]
+    scope = checker.scope(around, blocked.rule)
+    if len(scope.cells) > MOST_CELLS or checker.endless:
+        return
+    fails = checker.vectors(literal, blocked.binding, scope)
+    if any(any(cells_of(scope, vector, blocked.when)) for vector in fails):
+        yield f"{blocked.text} does not fail"
+    for interval in blocked.nearest:
+        together = [any(cell) for cell in zip(*(cells_of(scope, vector, [interval]) for vector in fails), strict=True)]
+        if not all(together):
+            yield f"{blocked.text} does not hold on {interval}"
+    for text, binding in blocked.others:
+        if not any(any(cells_of(scope, v, blocked.when)) for v in checker.vectors(literal, binding, scope)):
+            yield f"{text} does not hold instead"
+
+
+def cells_of(scope: Scope, vector: bytes | None, intervals: Iterable[Interval]) -> list[int]:
+    """The values of a vector at the cells of some intervals."""
+    if vector is None:
+        return []
+    wanted = [scope.of_interval(interval, definite=False) for interval in intervals]
+    return [vector[i] for i in range(1, len(vector) - 1) if any(w[i] for w in wanted)]

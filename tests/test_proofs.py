@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, note, settings
@@ -11,11 +12,12 @@ import tidelog as tl
 from behaviour import Behaviour, suite
 from examine import as_behaviour, give
 from judge import Claim
-from proof_checker import Checker
+from proof_checker import Checker, why_not_complaints
 from strategies import Case, Features, cases
 from test_batch import PARTS
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
+from tidelog.proofs.explanation import explained
 from tidelog.timeline.interval import Interval
 
 #: Facts of one model that are explained, so that no case takes long.
@@ -41,13 +43,29 @@ def proofs_of(program: tl.Program, data: tl.Dataset, timeline: str | None) -> It
             far = repeat.every * (-rounds if repeat.before else rounds)
             moved = Interval(held.lo + far, held.hi + far, held.lo_closed, held.hi_closed)
             asked.append(Fact(repeat.fact.predicate, repeat.fact.args, moved))
-    for fact in asked:
+    for fact in [*asked, *others(claim, asked)]:
+        explanation = explained(explainer, fact)
+        if explanation.why_not is not None:
+            if fact in asked:
+                yield f"{format_fact(fact)} is denied"
+            for complaint in why_not_complaints(checker, explanation.why_not):
+                yield f"{complaint}, in the explanation\n{explanation}"
+            continue
         proof = explainer.proof(fact)
         if proof is None:
             yield f"{format_fact(fact)} has no proof"
             continue
         for complaint in checker.complaints(proof):
             yield f"{complaint}, in the proof\n{proof}"
+
+
+def others(claim: Claim, asked: list[Fact]) -> Iterator[Fact]:
+    """Facts that may hold or not: those of a model at other times, and with other arguments."""
+    for fact in asked[:4]:
+        yield Fact(fact.predicate, fact.args, Interval.point(Fraction(2)))
+        yield Fact(fact.predicate, fact.args, Interval(Fraction(-3), Fraction(7), False, True))
+        if fact.args:
+            yield Fact(fact.predicate, ("nobody", *fact.args[1:]), Interval.point(Fraction(1)))
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tidelog.errors import TidelogError
+from tidelog.page.board import Board
 from tidelog.spark.pipeline import Pipeline, Sink, load_pipeline
 from tidelog.spark.record import kept_record
 from tidelog.spark.session import STATE, lacking, query_settings, session
@@ -291,11 +292,11 @@ def changed(folder: Path, **replaced: str) -> Pipeline:
     return load_pipeline(path)
 
 
-def finished(job: Ready) -> Stream:
+def finished(job: Ready, board: Board | None = None) -> Stream:
     """A run to its end."""
     from tidelog.spark.run import Stream
 
-    stream = Stream(job)
+    stream = Stream(job, board=board)
     stream.start()
     try:
         while stream.running:
@@ -326,8 +327,13 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     waiting.rename(later)
     late = {"turbine": "t2", "celsius": 99, "at": "2026-01-31T10:00:00Z"}
     (turbines / "readings" / "4.json").write_text(json.dumps(late) + "\n")
-    stream = finished(ready(spark, pipeline))
+    board = Board()
+    stream = finished(ready(spark, pipeline), board)
     assert answers_of(spark, turbines) == ANSWERS
+    shown = board.status()
+    assert (shown["answers"], shown["late"], shown["facts"]) == (2, 1, stream.progress.facts)
+    assert sorted(shown["latest"]) == ANSWERS[1:]
+    assert (shown["watermark"], sum(shown["held"].values())) == (stream.progress.watermark, stream.progress.held)
     assert (stream.progress.answers, stream.progress.late) == (2, 1)
     assert stream.progress.at == Fraction(1769853760)
     (found,) = [json.loads(line) for path in turbines.glob("run/late/batch=*/*.json") for line in path.open()]

@@ -299,20 +299,20 @@ def expect(
     data, expected = tl.Dataset.parse(facts), list(tl.Dataset.parse(answers))
     if program.temporal is not None:
         data = data.timed(program.temporal.temporal)
-    end = _last([*data, *expected]) + 1 if until is None else _time(until)
-    expected = list(_clipped(expected, end))
+    end = last_time([*data, *expected]) + 1 if until is None else _time(until)
+    expected = list(clipped(expected, end))
     found = list(tl.materialise(program, data, query=query, between=(-INF, end), timeline=timeline))
     difference = same_answers(expected, found, timeline=line)
     if not difference:
         raise AssertionError(f"{query} in batch: {difference}")
     if stream:
-        given = list(_streamed(program, data, query, end, timeline, delay, memory))
+        given = list(streamed(program, data, query, end, timeline, delay, memory))
         difference = same_answers(expected, given, timeline=line)
         if not difference:
             raise AssertionError(f"{query} as a stream: {difference}")
 
 
-def _streamed(
+def streamed(
     program: object, data: Dataset, query: str, end: Fraction, timeline: str | None, delay: AnyTime, memory: str | None
 ) -> Iterator[Fact]:
     """The answers over facts that come when they begin; what has always been is background."""
@@ -327,12 +327,12 @@ def _streamed(
     yield from play(reasoner, streamed, until=end)
 
 
-def _last(facts: Iterable[Fact]) -> Fraction:
+def last_time(facts: Iterable[Fact]) -> Fraction:
     ends = (end for fact in facts for end in (fact.interval.lo, fact.interval.hi))
     return max((end for end in ends if isinstance(end, Fraction)), default=Fraction(0))
 
 
-def _clipped(facts: Iterable[Fact], end: Fraction) -> Iterator[Fact]:
+def clipped(facts: Iterable[Fact], end: Fraction) -> Iterator[Fact]:
     for fact in facts:
         interval = fact.interval
         if interval.hi > end:

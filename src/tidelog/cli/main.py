@@ -25,6 +25,7 @@ from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.stable import stable
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
+from tidelog.cli.test import test
 from tidelog.cli.window import window
 from tidelog.errors import TidelogError
 
@@ -83,6 +84,7 @@ for _command in (
     report,
     state,
     fmt,
+    test,
     demo,
 ):
     cli.add_command(_command)

@@ -81,6 +81,8 @@ CODES: dict[str, str] = {
     "TL704": "an arrival that cannot be read",
     "TL705": "a query with too many ways to an answer",
     "TL706": "a probability that cannot be read",
+    # Tests of rules
+    "TL901": "a test file that cannot be read, or none",
     # Windows
     "TL601": "a rule that is not forward-propagating",
     "TL602": "objects that cannot be read, or none",

@@ -18,7 +18,7 @@ from tidelog.proofs.clauses import Clause, added_to, leaves
 from tidelog.proofs.evaluation import Ground, Lookup, ground
 from tidelog.proofs.facts import Ids
 from tidelog.proofs.instances import instances, satisfied
-from tidelog.proofs.sets import Pair, Times, coalesced, difference, intersection, spread, within
+from tidelog.proofs.sets import Pair, Times, add, coalesced, difference, intersection, meeting, spread, within
 from tidelog.proofs.world import World
 from tidelog.timeline.grid import NEG_INF, POS_INF, negated
 
@@ -132,13 +132,14 @@ class Derivations:
         """What is known of an atom's component, or was so before a rank, and everything of all others."""
         inside = self.component[atom[0]]
 
-        def lookup(predicate: str, ids: Ids) -> Times:
+        def lookup(predicate: str, ids: Ids, window: Pair) -> Sequence[Pair]:
             if predicate not in inside:
-                return self.model.times(predicate, ids)
+                return self.model.lookup(predicate, ids, window)
             known = self._load((predicate, ids))
             if rank is None:
-                return known.times
-            return coalesced((piece.lo, piece.hi) for piece in known.pieces if piece.rank < rank)
+                return meeting(known.times, window)
+            near = _meeting(known.pieces, (window[0] - 1, window[1] + 1))
+            return coalesced((piece.lo, piece.hi) for piece in near if piece.rank < rank)
 
         return lookup
 
@@ -154,7 +155,7 @@ class Derivations:
     def _learn(self, known: _Known, pair: Pair, clause: Clause | None, binding: dict[str, int]) -> None:
         self._rank += 1
         insort(known.pieces, Derived(*pair, self._rank, clause, binding), key=lambda piece: piece.lo)
-        known.times = coalesced([*known.times, pair])
+        add(known.times, pair)
 
     def _demand(self, atom: Ground, stretch: Pair) -> list[tuple[Ground, Pair]]:
         """Finds the instances that may derive a stretch; what they read of their component is demanded next."""

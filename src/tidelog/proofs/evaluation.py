@@ -10,7 +10,6 @@ from tidelog.proofs.facts import Ids
 from tidelog.proofs.sets import (
     ALWAYS,
     Pair,
-    Times,
     coalesced,
     cover,
     eroded,
@@ -24,8 +23,8 @@ from tidelog.proofs.sets import (
 from tidelog.timeline.grid import NEG_INF, POS_INF, add_left, add_right, negated, since
 
 Binding = Mapping[str, int]
-#: When a ground atom holds.
-Lookup = Callable[[str, Ids], Times]
+#: When a ground atom holds, right at least in a window and uncut there.
+Lookup = Callable[[str, Ids, Pair], Sequence[Pair]]
 #: A ground atom.
 Ground = tuple[str, Ids]
 
@@ -41,7 +40,7 @@ def holds(reading: Reading, binding: Binding, window: Pair, lookup: Lookup, dens
     """When a formula holds, right at least inside of a window."""
     match reading:
         case Leaf():
-            return meeting(lookup(*ground(reading, binding)), window)
+            return lookup(*ground(reading, binding), window)
         case Plain(value):
             return [ALWAYS] if value else []
         case Some(by, arg):

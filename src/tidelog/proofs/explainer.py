@@ -143,10 +143,10 @@ class Explainer:
 
     def _ways(self, atom: Ground, pair: Pair, given: Times) -> list[tuple[Pair, Way]]:
         """Ways to get parts of a stretch, up to the first that derives all of it."""
-        ways = [(part, Way(None, {}, self.world.model.times)) for part in given]
+        ways = [(part, Way(None, {}, self.world.model.lookup)) for part in given]
         for clause in self.world.clauses.get(atom[0], ()):
             for binding, times in instances(clause, atom[1], pair, self.world.model):
-                way = Way(clause, binding, self.world.model.times)
+                way = Way(clause, binding, self.world.model.lookup)
                 for head in spread(times, clause.shift, self.world.grid.dense):
                     if head[0] <= pair[0] and head[1] >= pair[1]:
                         return [(head, way)]

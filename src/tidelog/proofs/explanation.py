@@ -51,7 +51,7 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.proof is not None:
-            return str(self.proof)
+            return str(self.proof) + "".join(f"{note}\n" for note in self.notes)
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -171,9 +171,13 @@ def _blocked_line(blocked: Blocked, iso: bool) -> str:
 def _at(blocked: Blocked, iso: bool) -> str:
     if isinstance(blocked.failing, Comparison):
         return ""
-    when = shown(blocked.when, iso)
-    ways = f", and so for {blocked.ways} more ways to meet the conditions before" if blocked.ways else ""
-    return (f" at {when}" if blocked.when.is_point() else f" throughout {when}") + ways
+    ways = ""
+    if blocked.ways:
+        ways = (
+            f", and so for {blocked.ways} other {'way' if blocked.ways == 1 else 'ways'} to meet what comes before it"
+        )
+    points = all(interval.is_point() for interval in blocked.when)
+    return f" {'at' if points else 'throughout'} {_listed(blocked.when, iso)}{ways}"
 
 
 def _blocked_details(blocked: Blocked, iso: bool) -> list[list[str]]:
@@ -217,7 +221,7 @@ def _blocked_object(blocked: Blocked, iso: bool) -> dict[str, object]:
         "line": blocked.rule.place.line if blocked.rule.place else None,
         "met": list(blocked.satisfied),
         "failing": blocked.text,
-        "at": shown(blocked.when, iso),
+        "at": [shown(interval, iso) for interval in blocked.when],
         "nearest": [shown(interval, iso) for interval in blocked.nearest],
         "others": [text for text, _ in blocked.others],
     }

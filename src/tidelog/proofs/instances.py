@@ -9,7 +9,7 @@ from tidelog.language.syntax import Comparison, Constant, Term, Value
 from tidelog.proofs.clauses import Clause, Leaf, Part, added_to, leaves
 from tidelog.proofs.evaluation import ANY, Lookup, holds
 from tidelog.proofs.facts import Ids, Table
-from tidelog.proofs.sets import Pair, Times, complement, intersection
+from tidelog.proofs.sets import Pair, Times, complement, intersection, meeting
 from tidelog.timeline.grid import negated
 
 
@@ -24,6 +24,9 @@ class Model:
     def times(self, predicate: str, ids: Ids) -> Times:
         table = self.tables.get(predicate)
         return table.times(ids) if table else []
+
+    def lookup(self, predicate: str, ids: Ids, window: Pair) -> Sequence[Pair]:
+        return meeting(self.times(predicate, ids), window)
 
     def matching(self, leaf: Leaf, binding: dict[str, int], window: Pair) -> Iterator[dict[str, int]]:
         """The binding with the leaf's variables bound, for every atom of it that holds in the window."""
@@ -67,7 +70,7 @@ def _joined(
     part = min(rest, key=lambda part: len(part.binders - binding.keys()))
     others = [other for other in rest if other is not part]
     for extended in bindings(part, binding, (times[0][0], times[-1][1]), model):
-        left = satisfied(part, extended, times, model.times, model.dense)
+        left = satisfied(part, extended, times, model.lookup, model.dense)
         if left:
             yield from _joined(clause, others, extended, left, model)
 
@@ -75,7 +78,7 @@ def _joined(
 def _denied(clause: Clause, binding: dict[str, int], times: Times, model: Model) -> Times:
     for part in clause.negative:
         if times:
-            times = satisfied(part, binding, times, model.times, model.dense)
+            times = satisfied(part, binding, times, model.lookup, model.dense)
     return times
 
 

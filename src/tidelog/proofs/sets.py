@@ -39,6 +39,17 @@ def meeting(times: Sequence[Pair], window: Pair) -> Sequence[Pair]:
     return times[first : bisect_left(times, (hi + 2,))]
 
 
+def add(times: Times, pair: Pair) -> None:
+    """Join a pair to a set of times, in place."""
+    lo, hi = pair
+    first = bisect_left(times, (lo,))
+    if first and times[first - 1][1] >= lo - 1:
+        first -= 1
+    last = bisect_left(times, (hi + 2,))
+    joined = times[first:last]
+    times[first:last] = [(min(lo, joined[0][0]), max(hi, joined[-1][1])) if joined else pair]
+
+
 def intersection(a: Sequence[Pair], b: Sequence[Pair]) -> Times:
     found: Times = []
     i = j = 0

@@ -41,7 +41,7 @@ class Blocked:
     failing: BodyLiteral
     text: str
     binding: Mapping[str, Value]
-    when: Interval
+    when: tuple[Interval, ...]
     satisfied: tuple[str, ...] = ()
     nearest: tuple[Interval, ...] = ()
     others: tuple[tuple[str, Mapping[str, Value]], ...] = ()
@@ -122,7 +122,7 @@ def _further(
         part = parts[id(literal)]
         hull = times[0][0], times[-1][1]
         for extended in [binding] if literal.negated else bindings(part, binding, hull, model):
-            left = satisfied(part, extended, times, model.times, model.dense)
+            left = satisfied(part, extended, times, model.lookup, model.dense)
             if left:
                 yield extended, left
 
@@ -139,23 +139,24 @@ def _failure(
     binding, times = reached
     wording, when = world.wording, (times[0][0], times[-1][1])
     told = tuple(text for one in met if "$" not in (text := _text(world, one, binding)))
-    values, interval = wording.binding(binding), world.grid.interval(*when)
+    values, needed = wording.binding(binding), tuple(world.grid.interval(*pair) for pair in times)
     text = _text(world, literal, binding)
     if part is not None and world.temporal:
-        text, interval = _without_operators(world, part, binding, when)
+        text, shifted = _without_operators(world, part, binding, when)
+        needed = (shifted,)
     if part is None or isinstance(literal, Comparison):
-        return Blocked(clause.rule, literal, text, values, interval, told)
+        return Blocked(clause.rule, literal, text, values, needed, told)
     if literal.negated:
-        held = within(holds(part.reading, binding, when, world.model.times, world.grid.dense), times[0])
-        facts = gathered(support(part.reading, binding, (held[0][0], held[0][0]), world.model.times, world.grid.dense))
-        free = complement(holds(part.reading, binding, world.core, world.model.times, world.grid.dense))
+        held = within(holds(part.reading, binding, when, world.model.lookup, world.grid.dense), times[0])
+        facts = gathered(support(part.reading, binding, (held[0][0], held[0][0]), world.model.lookup, world.grid.dense))
+        free = complement(holds(part.reading, binding, world.core, world.model.lookup, world.grid.dense))
         blockers = tuple(wording.fact(*fact) for fact in facts)
         nearest = _nearest(world, within(free, world.core) if world.repeating else free, when)
-        return Blocked(clause.rule, literal, text, values, interval, told, nearest, blockers=blockers)
+        return Blocked(clause.rule, literal, text, values, needed, told, nearest, blockers=blockers)
     ever = [
         pair
         for extended in islice(bindings(part, binding, world.core, world.model), _BINDINGS)
-        for pair in holds(part.reading, extended, world.core, world.model.times, world.grid.dense)
+        for pair in holds(part.reading, extended, world.core, world.model.lookup, world.grid.dense)
     ]
     if world.temporal and isinstance(part.reading, Some):
         # Temporal Datalog tells the time of the atom, not that of the head.
@@ -164,7 +165,7 @@ def _failure(
     nearest = _nearest(world, coalesced(ever), when)
     others = tuple(_others(world, literal, part, binding, times))
     because = _because(world, part, binding, times, depth)
-    return Blocked(clause.rule, literal, text, values, interval, told, nearest, others, because=because)
+    return Blocked(clause.rule, literal, text, values, needed, told, nearest, others, because=because)
 
 
 def _without_operators(world: World, part: Part, binding: dict[str, int], when: Pair) -> tuple[str, Interval]:
@@ -188,7 +189,7 @@ def _others(
     found = (
         extended
         for extended in bindings(part, {}, hull, world.model)
-        if ANY not in extended.values() and satisfied(part, extended, times, world.model.times, world.grid.dense)
+        if ANY not in extended.values() and satisfied(part, extended, times, world.model.lookup, world.grid.dense)
     )
     if any(name in binding for name in part.variables):
         for other in islice(found, _EXAMPLES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.data.symbols import Symbols
 from tidelog.language.facts import format_value
@@ -27,9 +27,14 @@ def is_hidden(predicate: str) -> bool:
 class Wording:
     grid: Grid
     symbols: Symbols
+    #: Values that were looked up before.
+    known: dict[int, Value] = field(default_factory=dict, repr=False)
 
     def value(self, number: int) -> Value:
-        return self.symbols.value(number)
+        found = self.known.get(number)
+        if found is None:
+            found = self.known[number] = self.symbols.value(number)
+        return found
 
     def fact(self, atom: Ground, pair: Pair) -> Fact:
         return Fact(atom[0], tuple(self.value(number) for number in atom[1]), self.grid.interval(*pair))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, lcm
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +67,15 @@ from tidelog.reasoning import (
 from tidelog.streaming import snapshot
 from tidelog.streaming.answers import Answers, Found, Step
 from tidelog.streaming.batch import Batch, Clock, Reading, arrange
+from tidelog.streaming.remembered import Remembered
 from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.times import OutputTimes, Times, duration
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import INF, Interval, Time
+
+if TYPE_CHECKING:
+    from tidelog.proofs.explanation import Explanation
 
 AnyTime = Fraction | int | float | str
 #: How late facts may come: for all predicates, or by predicate (None: all others).
@@ -131,7 +135,9 @@ class Reasoner:
         memory: str | None = None,
         at: Times | None = None,
         parts: bool = False,
+        remember: AnyTime | None = None,
     ) -> None:
+        """`remember` keeps the facts of so long a time (or `"inf"`: all) for `explain`, beyond what the rules need."""
         strata(program.rules)
         self.program = program
         self.query = query
@@ -141,6 +147,7 @@ class Reasoner:
         self.taken = 0
         #: Whether an answer comes in parts, as far as it is certain, rather than once it has ended.
         self.parts = parts
+        self._remembered = None if remember is None else Remembered(_time(remember))
         self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
         data = background or Dataset()
@@ -175,6 +182,8 @@ class Reasoner:
         self._constants = self._names = len(self._symbols)
         self._begin(data)
         self.stats = self._idle(len(data))
+        if self._remembered is not None:
+            self._remembered.take(-INF, data, self.stats)
 
     # What users call
 
@@ -190,7 +199,10 @@ class Reasoner:
             data = data.timed(self.program.temporal.temporal)
         self._fit(clock)
         data = self._on_grid(data)
-        return Facts(self._at_once(clock, False, data).answers, self.dates)
+        step = self._at_once(clock, False, data)
+        if self._remembered is not None:
+            self._remembered.take(clock, data, step)
+        return Facts(step.answers, self.dates)
 
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
@@ -217,6 +229,8 @@ class Reasoner:
         if self.parts:
             self._at[steps.JUDGED] = -1  # what persists has to be told, too
         step = self._at_once(t, closed, data, Clock(now, complete, seen), own=times is None)
+        if self._remembered is not None:
+            self._remembered.take(t, data, step)
         return self._part(step, reported) if self.parts else step
 
     def begin(self, t: Time) -> None:
@@ -244,6 +258,26 @@ class Reasoner:
             found[shown] = found.get(shown, 0) + self._engine.store.size(number)
         return found
 
+    def explain(self, fact: str | Fact, *, depth: int | None = None) -> Explanation:
+        """Why a fact holds, or why not, from the facts that were remembered, or else from what is still held.
+
+        A stream forgets what its rules cannot need any more; `notes` of the explanation say what cannot be shown.
+
+        >>> import tidelog as tl
+        >>> program = tl.Program.parse("Twice(X) :- Hot(X), Diamondminus(0,10] Hot(X).")
+        >>> reasoner = tl.Reasoner(program, "Twice", remember="1h")
+        >>> answers = reasoner.push(0, ["Hot(t1)"]) + reasoner.push(8, ["Hot(t1)"]) + reasoner.advance(9)
+        >>> print(reasoner.explain(answers[0]), end="")
+        Twice(t1)@8  by Twice(X) :- Hot(X), Diamondminus(0,10] Hot(X). (line 1)
+        ├─ Hot(t1)@8  given
+        └─ Diamondminus(0,10] Hot(t1) at 8
+           └─ Hot(t1)@0  given
+        """
+        from tidelog.streaming.remembered import explained_by
+
+        self._settle()
+        return explained_by(self, fact, depth)
+
     def finish(self, until: AnyTime | None = None) -> list[Fact]:
         """The end of the stream: the last answers, and what is still open, with a closed end."""
         return Facts(self.end(until).answers, self.dates)
@@ -260,6 +294,8 @@ class Reasoner:
             data = data.timed(self.program.temporal.temporal)
         self.dates |= data.dates
         data = self._on_grid(data)
+        if self._remembered is not None:
+            self._remembered.take(-INF, data)
         grid, symbols, clock = self._grid, self._symbols, self._clock()
         length = 0 if step is None else max(1, int(step * grid.denominator * grid.tick))
         last = POS_INF if until is None else self._position(_time(until))
@@ -289,6 +325,8 @@ class Reasoner:
                         mine.shown = done
                         if done == stop:
                             self._ahead = None
+                    if self._remembered is not None:
+                        self._remembered.leave_out(shown.late)
                     yield shown
                     if mine and self._ahead is not mine and done < stop:
                         ahead = False  # someone looked at how things stood after this step, so others come one by one
