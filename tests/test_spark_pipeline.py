@@ -15,6 +15,7 @@ import pytest
 import tidelog as tl
 from tidelog.errors import TidelogError
 from tidelog.language.facts import format_fact
+from tidelog.page.board import Board
 from tidelog.spark.pipeline import Pipeline, Sink, load_pipeline
 from tidelog.spark.record import kept_record
 from tidelog.spark.session import STATE, lacking, query_settings, session
@@ -294,21 +295,21 @@ def changed(folder: Path, **replaced: str) -> Pipeline:
     return load_pipeline(path)
 
 
-def finished(job: Ready) -> Stream:
+def finished(job: Ready, board: Board | None = None) -> Stream:
     """A run to its end."""
     while True:
         try:
-            return _finished(job)
+            return _finished(job, board)
         except TidelogError as problem:
             # Spark gives a source in Python ten seconds to start, which is too few on a machine that is busy.
-            if "connect back" not in str(problem):
+            if "ten seconds" not in str(problem):
                 raise
 
 
-def _finished(job: Ready) -> Stream:
+def _finished(job: Ready, board: Board | None) -> Stream:
     from tidelog.spark.run import Stream
 
-    stream = Stream(job)
+    stream = Stream(job, board=board)
     stream.start()
     try:
         watch(stream)
@@ -344,8 +345,13 @@ def test_a_stream_runs_to_its_end_and_goes_on_where_it_stopped(spark: SparkSessi
     waiting.rename(later)
     late = {"turbine": "t2", "celsius": 99, "at": "2026-01-31T10:00:00Z"}
     (turbines / "readings" / "4.json").write_text(json.dumps(late) + "\n")
-    stream = finished(ready(spark, pipeline))
+    board = Board()
+    stream = finished(ready(spark, pipeline), board)
     assert answers_of(spark, turbines) == ANSWERS
+    shown = board.status()
+    assert (shown["answers"], shown["late"], shown["facts"]) == (2, 1, stream.progress.facts)
+    assert sorted(shown["latest"]) == ANSWERS[1:]
+    assert (shown["watermark"], sum(shown["held"].values())) == (stream.progress.watermark, stream.progress.held)
     assert (stream.progress.answers, stream.progress.late) == (2, 1)
     restored, seconds = stream.progress.restored, stream.progress.first_seconds
     assert restored is not None

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import tidelog as tl
+from processes import wait_for
 from shell import Shell, start
 from tidelog.errors import TidelogError
 from tidelog.page.board import Board
@@ -179,8 +180,9 @@ def test_a_stream_shows_its_page_while_it_runs(sh: Shell) -> None:
         running.stdin.write(b"High(a)@0\nHigh(a)@9\n")
         running.stdin.flush()
         assert running.stdout.readline() == b"Hot(a)@[0,2]\n"
+        wait_for(lambda: bool(json.loads(get(address, "/status")[1])["latest"]), 60, "answer on the page", running)
         status = json.loads(get(address, "/status")[1])
-        assert (status["state"], status["answers"]) == ("running", 1)
+        assert (status["state"], status["answers"], status["latest"]) == ("running", 1, ["Hot(a)@[0,2]"])
         running.stdin.close()
         assert running.wait(60) == 0
         with pytest.raises(OSError):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Looks at what is held may take this part of the time, and write out so many answers.
 _SHARE = 0.05
 _SHOWN = 50
+#: So many short steps are told at once.
+_TOGETHER = 64
 
 
 class Watching:
@@ -29,16 +31,28 @@ class Watching:
         self._board, self._dates = board, dates
         self._answers: deque[Answers] = deque(maxlen=_SHOWN)
         self._next = 0.0
+        #: Steps that the board does not know of yet: how many, their facts, answers and late facts, the longest one.
+        self._steps = 0
+        self._counted = [0, 0, 0]
+        self._slowest = 0.0
 
     def facts(self, data: Dataset) -> None:
         """Facts are counted when they are taken."""
 
     def step(self, step: Step) -> None:
-        if len(step.answers):
-            self._answers.append(step.answers)
-        self._board.count(facts=step.facts_in, answers=len(step.answers), late=len(step.late), seconds=step.seconds)
+        answers = step.answers
+        if len(answers):
+            self._answers.append(answers)
+            self._counted[1] += len(answers)
+        self._counted[0] += step.facts_in
+        self._counted[2] += len(step.late)
+        self._slowest = max(self._slowest, step.seconds)
+        self._steps += 1
+        if self._steps == _TOGETHER:
+            self._tell()
 
     def pause(self, reasoner: Reasoner) -> None:
+        self._tell()
         began = monotonic()
         if began < self._next:
             return
@@ -48,6 +62,7 @@ class Watching:
 
     def look(self, reasoner: Reasoner) -> None:
         """How the reasoner stands now."""
+        self._tell()
         dates = reasoner.dates if self._dates is None else self._dates
         self._board.stands(reasoner.held(), reasoner.complete[0], dates)
         latest: list[str] = []
@@ -56,3 +71,8 @@ class Watching:
             latest = some + latest
         self._answers.clear()
         self._board.answered(latest[-_SHOWN:])
+
+    def _tell(self) -> None:
+        facts, answers, late = self._counted
+        self._board.count(facts=facts, answers=answers, late=late, seconds=self._slowest)
+        self._steps, self._counted, self._slowest = 0, [0, 0, 0], 0.0
