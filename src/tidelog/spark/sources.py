@@ -118,8 +118,8 @@ def opened(spark: SparkSession, source: Source, folder: Path) -> DataFrame:
 def _clocked(frame: DataFrame, source: Source) -> DataFrame:
     """The rows of a stream, all of which move Spark's clock as they are read, whatever SQL leaves out of them.
 
-    Spark would filter rows before it looks at their times if it could: it cannot move a condition to before one that
-    is not the same each time, although this one is always true.
+    Spark would filter rows before it looks at their times if it could. But it moves no condition to before one that
+    depends on where it is evaluated, although this one is always true (as `rand() >= 0` is, which it knows).
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -129,7 +129,7 @@ def _clocked(frame: DataFrame, source: Source) -> DataFrame:
     kind = frame.schema[name].dataType
     moment = on_spark_clock(_as_time(F.col(f"`{name}`"), kind, source.unit), kind if source.unit is None else None)
     timed = frame.withColumn(_CLOCK, moment).withWatermark(_CLOCK, "0 seconds")
-    return timed.where(F.rand() >= 0).drop(_CLOCK)
+    return timed.where(F.spark_partition_id() >= 0).drop(_CLOCK)
 
 
 def on_spark_clock(time: Column, kind: DataType | None) -> Column:
