@@ -294,13 +294,19 @@ def test_facts_that_come_before_their_time_by_the_definitions(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(40))
 def test_changes_tell_every_moment(seed: int) -> None:
+    """Also where the session is saved and loaded in between."""
     case = random_case(seed)
-    session = tl.Hypotheses(tdl(case.program), case.query, delay=case.delays)
-    other = tl.Hypotheses(tdl(case.program), case.query, delay=case.delays)
-    changes, kept = Changes(session), dict[str, Change]()
+
+    def session() -> tl.Hypotheses:
+        return tl.Hypotheses(tdl(case.program), case.query, delay=case.delays)
+
+    other = session()
+    changes, kept = Changes(session()), dict[str, Change]()
     for tau in range(9):
         facts = [fact for arrival, fact in case.arrivals if arrival == tau]
         given = {entry_of(entry)[:2] for entry in other.push(tau, facts)}
+        if tau % 2:
+            changes = Changes(session().load(changes.session.save()))
         found = changes.push(tau, facts)
         answered = {entry_of(c.entry)[:2] for c in found if c.change == ANSWERED and not c.entry.hypotheses}
         assert answered == given

@@ -57,6 +57,10 @@ class Changes:
         given = list(self.session.push(tau, facts))
         self._open = dict.fromkeys(self.session.open_states())
         gone, new = before.keys() - self._open.keys(), self._open.keys() - before.keys()
+        if not self.session.competing:
+            # What goes on with more evidence is told as it is now.
+            going_on = {(number, binding) for number, _, binding in new}
+            gone = {state for state in gone if (state[0], state[2]) not in going_on}
         old = _by_id(self.session.shown(self._rivals(gone, new, before)))
         now = _by_id(self.session.shown(self._rivals(new, gone, self._open)))
         return sorted(self._changes(old, now, _by_id(given)), key=lambda change: (entry_order(change.entry), change.id))
