@@ -607,3 +607,23 @@ def test_recursion_beside_negation_goes_on_within_one_stretch() -> None:
     reasoner = tl.Reasoner(program, "C", timeline="integer")
     assert reasoner.push(0, ["A"]) == []
     assert [str(fact.interval) for fact in reasoner.finish(5)] == ["[0,5]"]
+
+
+def test_many_facts_in_one_step_are_answered_as_in_a_batch() -> None:
+    rules = """
+    Twice(X) :- Hot(X), Diamondminus(0,4] Hot(X).
+    Near(Y) :- Link(X,Y), Twice(X), not Diamondminus[0,9] Quiet.
+    """
+    chance = random.Random(5)
+    lines = [f"Quiet@{t}" for t in range(0, 2000, 40)]
+    for _ in range(4000):
+        machine, start, length = chance.randint(0, 30), chance.randint(0, 2000), chance.choice([0, 0, 3])
+        atom = chance.choice([f"Hot(m{machine})", f"Link(m{machine},k{start % 7})"])
+        lines.append(f"{atom}@[{start},{start + length}]")
+    data = tl.Dataset.parse("\n".join(lines))
+    program = tl.Program.parse(rules)
+    reasoner = tl.Reasoner(program, "Near")
+    found = [*reasoner.take(Fraction(1000), data).answers, *reasoner.take(Fraction(2100), tl.Dataset()).answers]
+    expected = sorted(format_fact(fact) for fact in tl.materialise(program, data, query="Near"))
+    assert sorted(map(format_fact, found)) == expected
+    assert len(expected) > 50

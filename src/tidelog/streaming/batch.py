@@ -20,6 +20,10 @@ from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.kernels import inlined, kernel
 
 
+#: A step with no more facts than this takes them as they come.
+_FEW = 64
+
+
 class Clock(NamedTuple):
     """Where time stands: the clock, up to where the input was complete, and the last time that was seen at all."""
 
@@ -104,7 +108,7 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
         np.array([reading.delay(relation.predicate) for relation in relations] or [0], np.int64),
     )
     order = _arrival(relations, facts.lo, ordered)
-    if reading.fixed and not reading.own_times and len(symbols) < 4 * len(order):
+    if reading.fixed and not reading.own_times and len(order) > max(_FEW, len(symbols) // 4):
         order = _by_first_argument(facts, order, len(symbols))
     return _laid_out(data, relations, facts, order, reading, clock)
 
