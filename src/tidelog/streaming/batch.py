@@ -19,7 +19,6 @@ from tidelog.streaming.answers import Group
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.kernels import inlined, kernel
 
-
 #: A step with no more facts than this takes them as they come.
 _FEW = 64
 
