@@ -71,7 +71,10 @@ def test_what_was_shown_is_not_shown_again() -> None:
 
 
 def test_a_deep_proof_is_told_whole() -> None:
-    text = told("A :- Diamondminus[1,1] A.\nB :- A, not C.", "A@0\nC@1500", "B@1400")
+    program, data = tl.Program.parse("A :- Diamondminus[1,1] A.\nB :- A, not C."), tl.Dataset.parse("A@0\nC@1500")
+    explanation = tl.explain(program, data, "B@1400")
+    text = str(explanation)
+    assert "not shown" in json.dumps(explanation.as_json())
     assert text.count(" by A ") == 1400
     assert text.rstrip().splitlines()[-2].endswith("A@0  given")
 

@@ -14,6 +14,8 @@ from tidelog.timeline.interval import Interval, Time, format_time
 
 #: Lines of one kind below one line before the rest is only counted.
 _WIDTH = 12
+#: Levels of nested objects; readers of JSON seldom take many more.
+_NESTED = 150
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,14 @@ class Proof:
 
     def as_json(self) -> dict[str, object]:
         """The proof as nested objects; see docs/howto/explain.md."""
-        return _node(self, self.fact, set())
+        return _node(self, self.fact, set(), 0)
 
 
 # For machines
 
 
-def _node(proof: Proof, fact: Fact, above: set[Fact]) -> dict[str, object]:
-    step = proof.steps.get(fact)
+def _node(proof: Proof, fact: Fact, above: set[Fact], level: int) -> dict[str, object]:
+    step = proof.steps.get(fact) if level < _NESTED else None
     node: dict[str, object] = {"fact": format_fact(fact, proof.iso)}
     if step is None:
         return node | {"kind": "not shown"}
@@ -60,12 +62,12 @@ def _node(proof: Proof, fact: Fact, above: set[Fact]) -> dict[str, object]:
         node["every"] = format_time(step.every)
     if step.anchor is not None:
         node["beyond"] = shown_time(step.anchor, proof.iso)
-    children = [_node(proof, part, above) for part in step.parts]
+    children = [_node(proof, part, above, level + 1) for part in step.parts]
     for condition in step.conditions:
         if condition.kind == "fact":
-            children += [_node(proof, premise, above) for premise in condition.facts]
+            children += [_node(proof, premise, above, level + 1) for premise in condition.facts]
         else:
-            below = [_node(proof, premise, above) for premise in condition.facts]
+            below = [_node(proof, premise, above, level + 1) for premise in condition.facts]
             text = {"condition": condition.text, "at": shown(condition.when, proof.iso), "kind": condition.kind}
             children.append(text | {"premises": below})
     return node | {"premises": children}

@@ -85,7 +85,6 @@ def run(test: RuleTest) -> Outcome:
         except tl.TidelogError as problem:
             note = problem.diagnostics[0].message
         else:
-            # A stream begins with its first fact: what has always been is told from then on.
             for fact, missing in _differences(test, answers, end):
                 if (fact, missing) not in known:
                     wrong.append(Wrong(fact, missing, "stream"))
