@@ -38,7 +38,7 @@ from tidelog.language.syntax import Atom, Comparison, Fact, Literal, Rule, Unary
 from tidelog.proofs.steps import Step
 from tidelog.proofs.tree import Proof
 from tidelog.proofs.why_not import Blocked, WhyNot
-from tidelog.timeline.interval import INF, Interval
+from tidelog.timeline.interval import INF, Interval, Time
 
 
 class Checker:
@@ -165,18 +165,18 @@ class Checker:
         """A window around facts and as far as a rule sees from them."""
         ends = [t for fact in facts for t in (fact.interval.lo, fact.interval.hi) if abs(t) != INF] or [Fraction(0)]
         ranges = [t for f in formulas_of(rule) for t in times_of(f) if t != INF] if rule else []
-        reach = sum(map(abs, ranges)) + 1
+        reach = sum(Fraction(t) for t in ranges) + 1
         denominator = 1 if self.integer else denominator_of(self.rules, [*self.facts, *facts])
         lo, hi = math.floor(min(ends) - reach), math.ceil(max(ends) + reach)
         return Scope.between(lo, hi, denominator, integer=self.integer)
 
 
-def run_of(scope: Scope, interval: Interval) -> tuple[float, float]:
+def run_of(scope: Scope, interval: Interval) -> tuple[Time, Time]:
     """The first and the last cell of an interval."""
     if scope.integer:
         lo, hi = interval.lo, interval.hi
-        first = lo if lo == -INF else math.ceil(lo) + (lo % 1 == 0 and not interval.lo_closed)
-        return first, hi if hi == INF else math.floor(hi) - (hi % 1 == 0 and not interval.hi_closed)
+        first = lo if lo == -INF else Fraction(math.ceil(lo) + (lo % 1 == 0 and not interval.lo_closed))
+        return first, hi if hi == INF else Fraction(math.floor(hi) - (hi % 1 == 0 and not interval.hi_closed))
     cells = 2 * scope.denominator
     return interval.lo * cells + (not interval.lo_closed), interval.hi * cells - (not interval.hi_closed)
 

@@ -70,7 +70,7 @@ def others(claim: Claim, asked: list[Fact]) -> Iterator[Fact]:
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
 def test_every_fact_of_a_random_program_has_a_proof(part: Features) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(cases(part))
     def prove(case: Case) -> None:
         held = give(case)

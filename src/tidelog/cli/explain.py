@@ -32,7 +32,6 @@ def explain(
       echo 'Hot(X) :- Diamondminus[0,5] High(X).' > rules.dmtl
       echo 'High(t1)@3' > data.facts
       tidelog explain rules.dmtl data.facts 'Hot(t1)@7'
-      tidelog explain rules.dmtl data.facts 'Hot(t1)@9'
     """
     from tidelog.data.dataset import Dataset
     from tidelog.proofs.explanation import explain as find
