@@ -352,6 +352,22 @@ def test_the_report_of_a_stream_has_its_answers_and_its_figures(sh: Shell) -> No
         assert (found.proof(row) is not None) == (fact.predicate == "Hot")
 
 
+def test_what_comes_after_the_end_of_a_stream_proves_nothing(sh: Shell) -> None:
+    rules, stream = sh.write("rules.dmtl", RULES), sh.write("stream.facts", "High(a)@0\nTold(a)@1\nTold(a)@9\n")
+    args = ["--until", "5", "--report", "page.html"]
+    ran = sh("stream", rules, "--query", "Hot", "--input", stream, *args)
+    found = Page.read(sh.folder / "page.html")
+    assert ran.out == "Hot(a)@[0,2]\n"
+    assert found.lines() == ["High(a)@0", "Hot(a)@[0,2]", "Told(a)@1"]
+    assert found.proof(1) is not None
+
+
+def test_a_report_that_cannot_be_written_is_refused_at_once(sh: Shell) -> None:
+    ran = sh("stream", sh.write("r.dmtl", RULES), "--query", "Hot", "--input", "none", "--report", "no/page.html")
+    assert ran.code == 2
+    assert "--report no/page.html: there is no such folder" in ran.err
+
+
 @pytest.mark.parametrize("timeline", ["rational", "integer"])
 def test_answers_at_points_are_points_in_the_report(sh: Shell, timeline: str) -> None:
     rules, stream = sh.write("rules.dmtl", RULES), sh.write("stream.facts", "Hot(a)@[0,3]\nHigh(a)@2\nHigh(a)@6\n")

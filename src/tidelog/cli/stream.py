@@ -182,8 +182,9 @@ def stream(
         raise click.UsageError("--continues needs --state FILE, which keeps what is open")
     inputs = [("RULES", rules), ("--input", source), *(("--background", file) for file in background)]
     _refuse_shared(inputs, late, stats, state, report)
-    if state:
-        _refuse_unwritable(state)
+    for option, written in (("--state", state), ("--report", report)):
+        if written:
+            _refuse_unwritable(option, written)
     program = Program.load(rules)
     _refuse_unknown(delay, program)
     alerts = alerting(
@@ -300,15 +301,15 @@ def _refuse_shared(
                 raise click.UsageError(f"{option} {file}: this is the file of {other}, too, and would be overwritten")
 
 
-def _refuse_unwritable(state: str) -> None:
-    """Whether the state can be saved is better known before hours of work than after them."""
-    folder = Path(state).resolve().parent
+def _refuse_unwritable(option: str, file: str) -> None:
+    """Whether something can be written at the end is better known before hours of work than after them."""
+    folder = Path(file).resolve().parent
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as problem:
         reason = "there is no such folder" if not folder.is_dir() else f"cannot write there: {problem.strerror}"
-        raise click.UsageError(f"--state {state}: {reason}") from None
+        raise click.UsageError(f"{option} {file}: {reason}") from None
 
 
 def _run(session: Session, source: str, state: str | None, continues: bool, stop: Stopping | None) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import replace
-from math import lcm
+from math import floor, lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class StreamReport:
         steps = None
         if self._whole and not self._forgotten:
             try:
-                steps, found = proved(self._program, given, found, proofs, self._timeline)
+                steps, found = proved(self._program, _begun(given, self._end), found, proofs, self._timeline)
             except TidelogError as problem:  # facts that contradict each other prove nothing
                 message = f"There are no proofs: {problem.diagnostics[0].message}."
                 found = replace(found, notes=(*found.notes, message))
@@ -122,6 +122,19 @@ class StreamReport:
             data, found = Dataset(model.symbols), list(model.relations())
         ids = symbols.merge(data.symbols)
         return tuple((replace(relation, args=ids[relation.args], order=None), step) for relation, step in found)
+
+
+def _begun(data: Dataset, end: Time) -> Dataset:
+    """What begins no later than the end: the stream did not take more."""
+    if isinstance(end, float):
+        return data
+    last = floor(2 * end * data.denominator)
+    relations = {}
+    for key, relation in data.relations.items():
+        keep = relation.lo <= last
+        args, lo, hi = relation.args[:, keep], relation.lo[keep], relation.hi[keep]
+        relations[key] = replace(relation, args=args, lo=lo, hi=hi, order=None)
+    return Dataset(data.symbols, Columns(data.denominator, data.dates, relations))
 
 
 def _common(given: tuple[Relation, int], answers: tuple[Relation, int]) -> tuple[Relation, int]:
