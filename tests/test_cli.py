@@ -299,7 +299,7 @@ def test_every_command_has_help_with_an_example_that_works(sh: Shell, name: str)
     stub = f'tidelog() {{ "{sys.executable}" -c "from tidelog.cli.main import main; main()" "$@"; }}'
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     script = f"set -e\n{stub}\n{example}"
-    done = subprocess.run(["sh", "-c", script], cwd=sh.folder, env=env, capture_output=True, timeout=120)
+    done = subprocess.run(["sh", "-c", script], cwd=sh.folder, env=env, capture_output=True, timeout=600)
     assert (done.returncode, spoken(done.stderr)) == (0, b"")
     assert done.stdout
 

@@ -297,13 +297,14 @@ def changed(folder: Path, **replaced: str) -> Pipeline:
 
 def finished(job: Ready, board: Board | None = None) -> Stream:
     """A run to its end."""
-    while True:
+    for _ in range(4):
         try:
             return _finished(job, board)
         except TidelogError as problem:
             # Spark gives a source in Python ten seconds to start, which is too few on a machine that is busy.
             if "ten seconds" not in str(problem):
                 raise
+    return _finished(job, board)
 
 
 def _finished(job: Ready, board: Board | None) -> Stream:
