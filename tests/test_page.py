@@ -298,11 +298,12 @@ def test_report_refuses_what_it_cannot_do(sh: Shell, args: list[str], message: s
 
 def test_possible_answers_are_shown_with_what_they_wait_for(sh: Shell) -> None:
     examples = ROOT / "examples"
-    args = ["--hypothetical", "Malf(X,T)", "--arrivals", str(examples / "turbines.jsonl"), "--delay", "Temp=1"]
-    assert sh("report", str(examples / "turbines.tdl"), *args).code == 0
+    stream = str(examples / "turbines" / "turbines.jsonl")
+    args = ["--hypothetical", "Malf(X,T)", "--arrivals", stream, "--delay", "Temp=1"]
+    assert sh("report", str(examples / "turbines" / "turbines.tdl"), *args).code == 0
     found = Page.read(sh.folder / "report.html")
-    program = tl.Program.load(examples / "turbines.tdl")
-    arrivals = [json.loads(line) for line in (examples / "turbines.jsonl").read_text().splitlines()]
+    program = tl.Program.load(examples / "turbines" / "turbines.tdl")
+    arrivals = [json.loads(line) for line in (examples / "turbines" / "turbines.jsonl").read_text().splitlines()]
     *_, last = tl.hypotheses(program, "Malf(X,T)", arrivals, delay="Temp=1")
     assert last.hypothetical
     entries = {(entry["text"], tuple(entry["hypotheses"])) for entry in found.data["awaited"]}

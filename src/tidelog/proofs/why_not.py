@@ -204,6 +204,8 @@ def _because(world: World, part: Part, binding: dict[str, int], times: Times, de
     if depth == 0 or seen is None or seen[0][0] not in world.clauses:
         return None
     atom, window = seen
+    if min(atom[1], default=0) < 0:
+        return None  # of a constant that only rules name there is nothing to say
     last = min(window[1], world.core[1])
     return why_not(world, atom, (last, last), depth - 1) if last >= max(window[0], world.core[0]) else None
 
