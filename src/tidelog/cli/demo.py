@@ -152,7 +152,7 @@ def _say_what_next(console: Console, keep: str | None) -> None:
     console.print("  tidelog generate traffic -o data/  more of the data, with the rules")
     if "report" in cli.commands:
         console.print("  tidelog report data/traffic.dmtl data/traffic.facts -o report.html   a page with timelines")
-    console.print("  docs/pipeline.md, docs/language.md how to write pipelines, and rules")
+    console.print("  docs/reference/pipeline.md, docs/reference/language.md   how to write pipelines, and rules")
 
 
 def _jam(row: dict[str, str]) -> Fact:
