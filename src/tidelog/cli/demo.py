@@ -140,9 +140,7 @@ class Followed:
 
 
 def _say_what_next(console: Console, keep: str | None) -> None:
-    """Where to look next; only what is there."""
-    from tidelog.cli.main import cli
-
+    """Where to look next."""
     console.print("\n[bold]Where to look next[/bold]\n")
     console.soft_wrap = True
     if keep is None:
@@ -150,8 +148,7 @@ def _say_what_next(console: Console, keep: str | None) -> None:
     else:
         console.print(f"  {keep}/pipeline.toml                 change it, and run it: tidelog run {keep}/pipeline.toml")
     console.print("  tidelog generate traffic -o data/  more of the data, with the rules")
-    if "report" in cli.commands:
-        console.print("  tidelog report data/traffic.dmtl data/traffic.facts -o report.html   a page with timelines")
+    console.print("  tidelog report data/traffic.dmtl data/traffic.facts -o report.html   a page with timelines")
     console.print("  docs/reference/pipeline.md, docs/reference/language.md   how to write pipelines, and rules")
 
 
