@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,11 +156,11 @@ class IdleProcessor(operator.BucketProcessor):
 def idle_evaluator(job: Any, stage: int, background: Any, between: Any) -> batch.Worker:
     """What `batch.evaluator` does, but for the reasoning: facts come to their buckets, under one dictionary."""
 
-    def given(bucket: int, rows: list[Row], known: Any) -> list[Row]:
+    def given(bucket: int, rows: list[Row], known: Any) -> Iterator[list[Row]]:
         pieces.dataset(pieces.unpacked(row.payload) for row in rows if row.payload)
-        return [Row(bucket, OUT, STATS, b"{}")]
+        yield [Row(bucket, OUT, STATS, b"{}")]
 
-    return batch._by_bucket(job, stage, background, given)  # type: ignore[arg-type]
+    return batch._by_bucket(job, stage, background, given)
 
 
 #: How often a stream is tried.
