@@ -108,21 +108,27 @@ def next_time(matter: int, agenda: Agenda) -> Number:
     return agenda.times[0, matter] if agenda.lengths[HEAPS + matter] else POS_INF
 
 
+@inlined
+def _put(at: int, t: int, atom: int, matter: int, agenda: Agenda) -> None:
+    """Puts a time into a heap that has so many, and room for it."""
+    times, atoms = agenda.times, agenda.atoms
+    while at > 0 and times[(at - 1) >> 1, matter] > t:
+        times[at, matter], atoms[at, matter] = times[(at - 1) >> 1, matter], atoms[(at - 1) >> 1, matter]
+        at = (at - 1) >> 1
+    times[at, matter], atoms[at, matter] = t, atom
+
+
 @kernel
 def expect(t: int, atom: int, matter: int, agenda: Agenda) -> None:
     """An atom is to be looked at when time comes to t, if not before."""
     if t >= agenda.first[atom, matter]:
         return
     agenda.first[atom, matter] = t
-    times, atoms, lengths = agenda.times, agenda.atoms, agenda.lengths
-    if lengths[HEAPS + matter] == len(times):
+    lengths = agenda.lengths
+    if lengths[HEAPS + matter] == len(agenda.times):
         _clear_out(matter, agenda)
-    at = lengths[HEAPS + matter]
+    _put(lengths[HEAPS + matter], t, atom, matter, agenda)
     lengths[HEAPS + matter] += 1
-    while at > 0 and times[(at - 1) >> 1, matter] > t:
-        times[at, matter], atoms[at, matter] = times[(at - 1) >> 1, matter], atoms[(at - 1) >> 1, matter]
-        at = (at - 1) >> 1
-    times[at, matter], atoms[at, matter] = t, atom
 
 
 @kernel
@@ -134,11 +140,7 @@ def _clear_out(matter: int, agenda: Agenda) -> None:
         t, atom = times[i, matter], atoms[i, matter]
         if agenda.first[atom, matter] == t and not flags[atom] & _SEEN:
             flags[atom] |= _SEEN
-            at = kept
-            while at > 0 and times[(at - 1) >> 1, matter] > t:
-                times[at, matter], atoms[at, matter] = times[(at - 1) >> 1, matter], atoms[(at - 1) >> 1, matter]
-                at = (at - 1) >> 1
-            times[at, matter], atoms[at, matter] = t, atom
+            _put(kept, t, atom, matter, agenda)
             kept += 1
     agenda.lengths[HEAPS + matter] = kept
     for i in range(kept):
