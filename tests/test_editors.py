@@ -30,15 +30,20 @@ P(x) :- Q(x) || Always(-2,-1) R(x), S(x)
 """
 
 
-def texts(kind: str) -> Iterator[object]:
+def texts(kind: str) -> Iterator[tuple[str, str]]:
+    """All that there is of a kind, with a name for each."""
     files = [*ROOT.glob(f"examples/**/*.{kind}"), *ROOT.glob(f"src/tidelog/generate/*.{kind}")]
     for path in sorted(files):
-        yield pytest.param(path.read_text(encoding="utf-8"), id=path.name)
+        yield path.name, path.read_text(encoding="utf-8")
     for page in PAGES:
         for number, text in enumerate(blocks(page, kind)):
-            yield pytest.param(text, id=f"{page.stem}-{number}")
+            yield f"{page.stem}-{number}", text
     if kind == "dmtl":
-        yield pytest.param(HARD, id="hard")
+        yield "hard", HARD
+
+
+def each_of(*kinds: str) -> list[Any]:
+    return [pytest.param(kind, text, id=f"{kind}-{name}") for kind in kinds for name, text in texts(kind)]
 
 
 def operators(text: str, kind: str) -> set[int]:
@@ -48,7 +53,7 @@ def operators(text: str, kind: str) -> set[int]:
     return {token.start_pos or 0 for token in tokens if token.type in ("PREFIX", "INFIX", "NOT")}
 
 
-@pytest.mark.parametrize("kind, text", [(kind, *p.values) for kind in LEXERS for p in texts(kind)])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("kind, text", each_of(*LEXERS))
 def test_the_lexer_keeps_the_text_and_knows_all_of_it(kind: str, text: str) -> None:
     found = list(LEXERS[kind](stripnl=False, ensurenl=False).get_tokens_unprocessed(text))
     assert "".join(value for _, _, value in found) == text
@@ -57,7 +62,7 @@ def test_the_lexer_keeps_the_text_and_knows_all_of_it(kind: str, text: str) -> N
         assert {at for at, token, _ in found if token is Keyword} == operators(text, kind)
 
 
-@pytest.mark.parametrize("kind, text", [(kind, *p.values) for kind in ("dmtl", "tdl") for p in texts(kind)])  # type: ignore[attr-defined]
+@pytest.mark.parametrize("kind, text", each_of("dmtl", "tdl"))
 def test_the_textmate_grammar_finds_the_operators(kind: str, text: str) -> None:
     patterns = json.loads((EDITOR / "syntaxes" / f"{kind}.tmLanguage.json").read_text(encoding="utf-8"))["patterns"]
     rules = [(re.compile(pattern["match"]), pattern["name"]) for pattern in patterns]
