@@ -336,6 +336,18 @@ def test_a_delay_may_be_a_duration() -> None:
     assert answers_of(reasoner.push(101)) == ["Q(b)@40"]
 
 
+def test_late_facts_among_many_of_one_step_leave_no_gap() -> None:
+    """Many facts of a step are sorted by what they are about; those that are late are left out."""
+    program = tl.Program.parse("Q(X) :- P(X), Diamondminus(0,10] P(X).")
+    facts = [[f"P(c{i % 30})@{t}" for i in range(300)] for t in (1, 9)]
+    facts.append([f"P(c{i % 30})@{12 if i % 3 else 3 + i % 2}" for i in range(300)])
+    reasoner = tl.Reasoner(program, "Q")
+    found = [fact for t, some in zip((1, 9, 12), facts, strict=True) for fact in reasoner.push(t, some)]
+    assert reasoner.late == 100
+    timely = [f"Q(c{i})@{t}" for i in range(30) for t in (9, 12) if t == 9 or i % 3]
+    assert same_answers(found + reasoner.finish(), timely)
+
+
 def test_time_that_goes_back_makes_late_facts() -> None:
     reasoner = stream(COPY, "Q")
     answers = reasoner.push(5, ["P(a)"])

@@ -379,16 +379,12 @@ class Store:
             tables.index_all(pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, meta)
 
     def grow(self) -> None:
-        """Makes room for half as much again, and for twice the largest block of intervals that there can be."""
+        """Makes what is full larger, so that there is room for what comes next, whatever it is."""
         meta = self.meta
         longest = int(self.atoms[: meta[tables.N_ATOMS], tables.LENGTH].max(initial=0))
-        self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
-        self._room(
-            atoms=int(meta[tables.N_ATOMS]) // 2 + 64,
-            args=int(meta[tables.N_ARGS]) // 2 + 256,
-            iv=2 * int(meta[tables.N_IV]) + 64,
-            entries=int(meta[tables.N_ENTRIES]) // 2 + 64,
-        )
+        if longest + 1 > len(self.pieces):
+            self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
+        self._room(iv=2 * longest + 2)
 
     def _room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
         """Makes room for so many more of each."""

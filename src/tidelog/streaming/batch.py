@@ -107,9 +107,10 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
         np.array([reading.delay(relation.predicate) for relation in relations] or [0], np.int64),
     )
     order = _arrival(relations, facts.lo, ordered)
-    if reading.fixed and not reading.own_times and len(order) > max(_FEW, len(symbols) // 4):
-        order = _by_first_argument(facts, order, len(symbols))
-    return _laid_out(data, relations, facts, order, reading, clock)
+    together = reading.fixed and not reading.own_times and len(order) > max(_FEW, len(symbols) // 4)
+    places = np.zeros(len(symbols) + 1 if together else 0, np.int64)
+    _by_first_argument(facts, places)
+    return _laid_out(data, relations, facts, order, reading, clock, places)
 
 
 def _joined(parts: list[Array], kind: type[np.generic]) -> Array:
@@ -164,32 +165,28 @@ def _arrival(relations: Sequence[Relation], lo: Int64s, ordered: bool) -> Int64s
     return order if _inverted(places, order) else np.argsort(places, kind="stable")
 
 
-def _by_first_argument(facts: Facts, order: Int64s, names: int) -> Int64s:
-    """Facts of one step with those that are about the same together, in the order in which they were.
-
-    A step has no order. But what is known of a constant lies together in memory, and is best looked at once.
-    """
-    found, counts = np.empty(len(order), np.int64), np.zeros(names + 2, np.int64)
-    _gather(facts, order, counts, found)
-    return found
-
-
 def _laid_out(
-    data: Dataset, relations: Sequence[Relation], facts: Facts, order: Int64s, reading: Reading, clock: Clock
+    data: Dataset,
+    relations: Sequence[Relation],
+    facts: Facts,
+    order: Int64s,
+    reading: Reading,
+    clock: Clock,
+    places: Int64s,
 ) -> Batch:
-    count = len(order)
     grid = reading.grid
     words = int((facts.sizes * (3 + facts.arities))[facts.numbers >= 0].sum())
+    most = min(len(order), 1) if reading.fixed else len(order)
     todo = Todo(
-        np.empty(count, np.int64),
-        np.full(count, NEG_INF, np.int64),
-        np.zeros(count, np.bool_),
+        np.empty(most, np.int64),
+        np.full(most, NEG_INF, np.int64),
+        np.zeros(most, np.bool_),
         np.empty(words, np.int64),
-        np.empty(count, np.int64),
-        np.empty(2 * count if reading.own_times else 0, np.int64),
-        np.zeros(count, np.int64),
+        np.empty(most, np.int64),
+        np.empty(2 * len(order) if reading.own_times else 0, np.int64),
+        np.zeros(most, np.int64),
     )
-    counts, late = np.zeros(count, np.int64), np.empty((count, 2), np.int64)
+    counts, late = np.zeros(most, np.int64), np.empty((len(order), 2), np.int64)
     steps, first_record, before, n_late, seen = _lay_out(
         facts,
         order,
@@ -199,10 +196,13 @@ def _laid_out(
         reading.own_times,
         reading.fixed,
         *clock,
+        places,
         todo,
         counts,
         late,
     )
+    if len(places) and (todo.record_ends[0] if steps else first_record) < words:
+        return _laid_out(data, relations, facts, order, reading, clock, places[:0])
     late_facts: dict[int, list[Group]] = {}
     for step, row in late[:n_late].tolist():
         relation = int(facts.relation[row])
@@ -264,21 +264,22 @@ def _sort_close(keys: Array, least: int, counts: Array, order: Array) -> None:
 
 
 @kernel
-def _gather(facts: Facts, order: Array, counts: Array, found: Array) -> None:
-    """The stable order by first arguments, by counting; facts without any come first."""
-    for row in order:
-        counts[_first_argument(facts, row) + 2] += 1
-    for i in range(1, len(counts)):
-        counts[i] += counts[i - 1]
-    for row in order:
-        first = _first_argument(facts, row) + 1
-        found[counts[first]] = row
-        counts[first] += 1
+def _by_first_argument(facts: Facts, places: Array) -> None:
+    """Where the records of facts begin that are about the same constant, one constant after the other; those without
+    arguments come first."""
+    if not len(places):
+        return
+    for row in range(len(facts.relation)):
+        r = facts.relation[row]
+        if facts.numbers[r] >= 0:
+            places[_first_argument(facts, r, row) + 1] += 3 + facts.arities[r]
+    at = 0
+    for i in range(len(places)):
+        at, places[i] = at + places[i], at
 
 
 @inlined
-def _first_argument(facts: Facts, row: int) -> Number:
-    r = facts.relation[row]
+def _first_argument(facts: Facts, r: int, row: int) -> Number:
     return facts.args[facts.starts[r] + row - facts.first[r]] if facts.arities[r] else -1
 
 
@@ -305,11 +306,15 @@ def _lay_out(
     now: int,
     closed: int,
     seen: int,
+    places: Array,
     todo: Todo,
     counts: Array,
     late: Array,
 ) -> tuple[Number, Number, Number, Number, Number]:
     """Writes the steps of facts that come in some order; `now`, `closed` and `seen` are those of a `Clock`.
+
+    A step has no order. But what is known of a constant lies together in memory, and is best looked at once: with
+    `places`, the records of a single step go there, by first arguments; where a fact is left out there is a gap.
 
     What begins after `until` is left out, though facts behind it may be late because of it. Returns the number of
     steps, where the records of the first one begin, how many facts come before it, the number of facts that are late,
@@ -364,11 +369,16 @@ def _lay_out(
             before += weight
         pred = facts.numbers[r]
         if pred >= 0 and lo <= hi:
-            todo.records[at], todo.records[at + 1], todo.records[at + 2] = pred, lo, hi
+            to = at
+            if len(places):
+                first = _first_argument(facts, r, row) + 1
+                to = places[first]
+                places[first] += 3 + facts.arities[r]
+            todo.records[to], todo.records[to + 1], todo.records[to + 2] = pred, lo, hi
             arity, size = facts.arities[r], facts.sizes[r]
             source = facts.starts[r] + row - facts.first[r]
             for k in range(arity):
-                todo.records[at + 3 + k] = facts.args[source + k * size]
+                todo.records[to + 3 + k] = facts.args[source + k * size]
             at += 3 + arity
         if step >= 0:
             todo.record_ends[step], todo.time_ends[step] = at, n_times
