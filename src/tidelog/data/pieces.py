@@ -1,10 +1,12 @@
 """Facts of one predicate as bytes, and which bucket each of them goes to.
 
-A piece carries its own constants, so it can be read anywhere; those who read many put them into one dictionary. All
-numbers are little-endian, times are on the doubled grid:
+A piece carries its own constants, so it can be read anywhere; those who read many put them into one dictionary. It goes
+through networks and into states, so all numbers are as narrow as they can be, and little-endian:
 
-    predicate (2 bytes, its length) | arity (2) | dates (4) | denominator, rows, constants, bytes of them (8 each) |
-    predicate | padding to 8 | lo | hi | offsets | args | constants
+    head: predicate (its length), arity, dates, denominator, rows, constants, bytes of them, least lo, bytes of a number
+    in each array | predicate | lo - least lo | hi - lo | lengths of the constants | args | constants
+
+Times are on the doubled grid. An array of nothing but zeros, like `hi - lo` of points, takes no bytes.
 
 The bucket of a constant is a hash of its kind and text. States are kept by bucket, so it never changes.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +28,22 @@ from tidelog.data.symbols import Symbols
 from tidelog.timeline.grid import NEG_INF
 from tidelog.timeline.kernels import kernel
 
-_HEAD = struct.Struct("<HHIqqqq")
+_HEAD = struct.Struct("<HHHqqqqq4B")
+
+
+class Head(NamedTuple):
+    """What a piece says of itself: `least` is where the first of its facts begins."""
+
+    predicate: str
+    arity: int
+    dates: bool
+    denominator: int
+    rows: int
+    constants: int
+    size: int
+    least: int
+    widths: tuple[int, ...]
+    end: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,25 +73,52 @@ def packed(symbols: Symbols, denominator: int, dates: bool, relation: Relation) 
     place[ids] = np.arange(len(ids), dtype=np.int32)
     pool, offsets = symbols.some_texts(ids)
     name = relation.predicate.encode()
-    head = _HEAD.pack(len(name), relation.arity, dates, denominator, len(relation), len(ids), len(pool)) + name
-    arrays = (relation.lo, relation.hi, offsets, np.ascontiguousarray(place[relation.args]), pool)
-    return b"".join([head, bytes(-len(head) % 8), *(array.tobytes() for array in arrays)])
+    least = int(relation.lo.min()) if len(relation) else 0
+    # Distances are below 2^64, and come out right as such where they pass 2^63.
+    numbers = (relation.lo - least, relation.hi - relation.lo, np.diff(offsets), place[relation.args])
+    arrays = [_narrow(array) for array in numbers]
+    widths = (array.itemsize if array.size else 0 for array in arrays)
+    sizes = denominator, len(relation), len(ids), len(pool)
+    head = _HEAD.pack(len(name), relation.arity, dates, *sizes, least, *widths)
+    return b"".join([head, name, *(array.tobytes() for array in arrays), pool.tobytes()])
+
+
+def head(data: bytes) -> Head:
+    """What the bytes of a piece say of it."""
+    length, arity, dates, denominator, rows, constants, size, least, *widths = _HEAD.unpack_from(data)
+    end = _HEAD.size + length
+    predicate = data[_HEAD.size : end].decode()
+    return Head(predicate, arity, bool(dates), denominator, rows, constants, size, least, tuple(widths), end)
 
 
 def unpacked(data: bytes) -> Piece:
     """The piece that some bytes are."""
-    length, arity, dates, denominator, rows, constants, size = _HEAD.unpack_from(data)
-    predicate = data[_HEAD.size : _HEAD.size + length].decode()
-    at = _HEAD.size + length
-    at += -at % 8
-    lo = np.frombuffer(data, np.int64, rows, at)
-    hi = np.frombuffer(data, np.int64, rows, at + 8 * rows)
-    at += 16 * rows
-    offsets = np.frombuffer(data, np.int64, constants + 1, at)
-    at += 8 * (constants + 1)
-    args = np.frombuffer(data, np.int32, arity * rows, at).reshape(arity, rows)
-    pool = np.frombuffer(data, np.uint8, size, at + 4 * arity * rows)
-    return Piece(predicate, arity, denominator, bool(dates), args, lo, hi, offsets, pool)
+    known = head(data)
+    at = known.end
+    found = []
+    counts = (known.rows, known.rows, known.constants, known.arity * known.rows)
+    for count, width in zip(counts, known.widths, strict=True):
+        if width:
+            found.append(np.frombuffer(data, f"<u{width}", count, at))
+        else:
+            found.append(np.zeros(count, np.uint8))
+        at += count * width
+    lo = found[0].astype(np.int64) + known.least
+    hi = lo + found[1].astype(np.int64) if known.widths[1] else lo
+    offsets = np.zeros(known.constants + 1, np.int64)
+    np.cumsum(found[2], out=offsets[1:])
+    args = found[3].astype(np.int32).reshape(known.arity, known.rows)
+    pool = np.frombuffer(data, np.uint8, known.size, at)
+    return Piece(known.predicate, known.arity, known.denominator, known.dates, args, lo, hi, offsets, pool)
+
+
+def _narrow(array: npt.NDArray[Any]) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Numbers in as few bytes as all of them take; none at all where they are zeros."""
+    wide = array.view(f"u{array.itemsize}")
+    most = int(wide.max(initial=0))
+    if most == 0:
+        return np.empty(0, np.uint8)
+    return wide.astype(np.min_scalar_type(most).newbyteorder("<"))
 
 
 def dataset(pieces: Iterable[Piece]) -> Dataset:

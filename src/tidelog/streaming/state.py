@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tidelog.errors import Diagnostic, TidelogError
 
 #: The number of this format; another number is another format.
-FORMAT = 3
+FORMAT = 4
 
 Array = npt.NDArray[Any]
 Meta = dict[str, Any]
