@@ -16,6 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import tidelog as tl
 from spark_by_hand import ByHand
+from tidelog.data import pieces
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.spark import operator
@@ -102,6 +103,27 @@ def test_a_base_may_be_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "_MOST_DELTAS", 1)
     monkeypatch.setattr(operator, "_CHUNK", 100)
     assert list(by_batch(start(ABSENT, "Down", 7, faults=True), batches)) == expected
+
+
+def test_what_is_ahead_of_the_clock_waits_as_it_came() -> None:
+    """The first stage learns the time of a batch with the next one, so what it holds is mostly ahead of its clock."""
+    work = ByHand.start(tl.Program.parse(SINCE), "Long", [], buckets=1, seed=0, faults=False)
+    engine = Bucket.new(work.job, work.job.parts[0], 0, tl.Dataset())
+    facts = [
+        next(pieces.pieces_of(tl.Dataset.from_facts([f"Beat(n{i})@{i}" for i in range(at, at + 9)]))) for at in (0, 9)
+    ]
+    engine.step(Step(Fraction(0), facts))
+    assert engine.waiting == facts, "0 itself is not over yet"
+    empty = len(engine.save())
+    engine.step(Step(Fraction(9)))
+    assert engine.waiting == facts[1:]
+    assert engine.reasoner.held()["Beat"] <= 9
+    again = Bucket.load(work.job, work.job.parts[0], engine.save())
+    assert again.waiting == facts[1:]
+    assert len(engine.save()) < empty + 4000
+    again.step(Step(Fraction(40)))
+    assert not again.waiting
+    assert again.reasoner.taken == 18
 
 
 def test_a_step_that_fails_half_way_leaves_no_engine_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ class Bucket:
         if isinstance(t, float):
             self.waiting += facts
         else:
-            taken = self._take(t, included, [pieces.unpacked(payload) for payload in facts])
+            taken = self._take(t, included, facts)
             costs = self._costs(self.reasoner.work() - work, taken.seconds)
             rows += self._leaving(taken)
         if not self.part.last:
@@ -201,9 +201,18 @@ class Bucket:
             return -INF, False
         return min(self.frontiers.values())
 
-    def _take(self, t: Fraction, included: bool, facts: list[Piece]) -> Taken:
-        facts = [pieces.unpacked(payload) for payload in self.waiting] + facts
-        self.waiting = []
+    def _take(self, t: Fraction, included: bool, payloads: list[bytes]) -> Taken:
+        """Hands over what has come, but for pieces whose time has not: nothing follows from them up to t, and as they
+        came they are smaller than in an engine."""
+        facts: list[Piece] = []
+        self.waiting, payloads = [], self.waiting + payloads
+        for payload in payloads:
+            head = pieces.head(payload)
+            ahead = (head.least >> 1) - t * head.denominator
+            if head.predicate != TIMES and (ahead > 0 or (ahead == 0 and not included)):
+                self.waiting.append(payload)
+            else:
+                facts.append(pieces.unpacked(payload))
         if self.part.at is None:
             return self.reasoner.take(t, pieces.dataset(facts), closed=included)
         told = [piece for piece in facts if piece.predicate == TIMES]
@@ -327,10 +336,15 @@ def timely(job: Job, stage: int, bucket: int, facts: Sequence[bytes], clock: Tim
     kept: list[bytes] = []
     rows: list[Row] = []
     for payload in facts:
+        head = pieces.head(payload)
+        since = clock - job.delay(head.predicate)
+        bound = ceil(2 * since * head.denominator) if dense else ceil(since)
+        if head.least >= (bound if dense else 2 * bound):
+            kept.append(payload)
+            continue
         piece = pieces.unpacked(payload)
-        since = clock - job.delay(piece.predicate)
         lo, _ = on_timeline(piece.lo, piece.hi, dense)
-        late = lo < (ceil(2 * since * piece.denominator) if dense else ceil(since))
+        late = lo < bound
         if not late.any():
             kept.append(payload)
             continue
