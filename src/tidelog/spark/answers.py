@@ -23,7 +23,7 @@ from tidelog.spark.facts import Shape
 from tidelog.streaming.state import unpack
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
-_CLOSED = np.array(["both", "left", "right", "neither"])
+_CLOSED = ("both", "left", "right", "neither")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def as_arrow(piece: Piece, columns: Columns) -> Any:
         return pa.RecordBatch.from_arrays(arrays, [*names, "event", "time", "closed"])
     arrays.append(times(lo >> 1, endless_lo, piece.denominator, columns.time))
     arrays.append(times((hi + 1) >> 1, endless_hi, piece.denominator, columns.time))
-    arrays.append(pa.array(_CLOSED[open_hi + 2 * open_lo], pa.string()))
+    arrays.append(pa.array(_CLOSED, pa.string()).take(pa.array(open_hi + 2 * open_lo)))
     return pa.RecordBatch.from_arrays(arrays, [*names, "start", "end", "closed"])
 
 
