@@ -44,20 +44,17 @@ class _Cell:
 
 
 @dataclass
-class _List:
-    values: list[tuple[Any, ...]] = field(default_factory=list)
+class _Map:
+    values: dict[tuple[Any, ...], tuple[Any, ...]] = field(default_factory=dict)
 
-    def get(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.values)
+    def getValue(self, key: tuple[Any, ...]) -> tuple[Any, ...] | None:  # noqa: N802
+        return self.values.get(key)
 
-    def put(self, values: list[tuple[Any, ...]]) -> None:
-        self.values = list(values)
+    def updateValue(self, key: tuple[Any, ...], value: tuple[Any, ...]) -> None:  # noqa: N802
+        self.values[key] = value
 
-    def appendValue(self, value: tuple[Any, ...]) -> None:  # noqa: N802
-        self.values.append(value)
-
-    def clear(self) -> None:
-        self.values = []
+    def removeKey(self, key: tuple[Any, ...]) -> None:  # noqa: N802
+        del self.values[key]
 
 
 @dataclass
@@ -70,8 +67,8 @@ class _Handle:
     def getValueState(self, name: str, schema: str) -> _Cell:  # noqa: N802
         return self.cells.setdefault(name, _Cell())  # type: ignore[no-any-return]
 
-    def getListState(self, name: str, schema: str) -> _List:  # noqa: N802
-        return self.cells.setdefault(name, _List())  # type: ignore[no-any-return]
+    def getMapState(self, name: str, key: str, value: str) -> _Map:  # noqa: N802
+        return self.cells.setdefault(name, _Map())  # type: ignore[no-any-return]
 
     def registerTimer(self, at: int) -> None:  # noqa: N802
         self.timers.add(at)

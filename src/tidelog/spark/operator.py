@@ -1,17 +1,19 @@
 """The stateful operator: one engine a bucket, kept by Spark's state store.
 
-Per bucket Spark keeps a base (a saved bucket, in chunks), the inputs of the steps since as deltas, and a cell with a
-token for the version; the first step makes a base. The engine itself stays in the worker process under that token: a
-step then reads one small cell and appends one delta. The engine is taken out of the cache before work, so that a task
-that is tried again never meets a state that a failed attempt has touched; what is not in the cache, or has another
+Per bucket Spark keeps a base (a saved bucket), the inputs of the steps since as deltas, and a cell with a token for the
+version; the first step makes a base. Bases and deltas are cut into chunks, each an entry of its own: what Spark has in
+memory at once is then a chunk, however large a state is. The engine itself stays in the worker process under that
+token: a step then reads one small cell and adds one delta. The engine is taken out of the cache before work, so that a
+task that is tried again never meets a state that a failed attempt has touched; what is not in the cache, or has another
 token, is made from base and deltas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
@@ -50,12 +52,30 @@ _SINCE: dict[tuple[str, int, int], float] = {}
 #: Seconds after which an engine is dropped that nobody has asked for: its query may have ended.
 _IDLE = 600.0
 
-#: A base is cut into chunks of so many bytes.
+_LENGTH = struct.Struct("<q")
+#: A chunk has at most so many bytes.
 _CHUNK = 1 << 20
-#: A new base is made after so many steps, or once they have a fourth of its bytes (or are no longer small): a worker
-#: that has not got the engine takes about as long to replay them as to load the base.
+#: A new base is made after so many steps, or once they have an eighth of its bytes (or are no longer small): to replay
+#: some MB of steps takes a second, to load a base some hundred.
 _MOST_DELTAS = 32
 _SMALL = 1 << 16
+
+
+class Version(NamedTuple):
+    """What is kept of a bucket: the bytes of its base and in how many chunks, the same of the deltas, and their steps.
+
+    The chunks of the base are numbered from 0 on, those of the deltas from -1 down.
+    """
+
+    token: str = ""
+    base: int = 0
+    base_chunks: int = 0
+    deltas: int = 0
+    delta_chunks: int = 0
+    steps: int = 0
+
+
+_VERSION = "token string, base long, base_chunks int, deltas long, delta_chunks int, steps int"
 
 
 class BucketProcessor(StatefulProcessor):
@@ -69,9 +89,8 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._version = handle.getValueState("version", "token string, base long, deltas long, steps int")
-        self._base = handle.getListState("base", "chunk binary")
-        self._deltas = handle.getListState("deltas", "step binary")
+        self._version = handle.getValueState("version", _VERSION)
+        self._chunks = handle.getMapState("chunks", "number int", "bytes binary")
 
     def handleInputRows(  # noqa: N802
         self,
@@ -118,7 +137,7 @@ class BucketProcessor(StatefulProcessor):
     ) -> None:
         """A bucket that was handed over."""
         (state,) = initialState["state"]
-        self._keep(bytes(state))
+        self._keep(bytes(state), "", Version())
 
     def close(self) -> None:
         pass
@@ -146,43 +165,62 @@ class BucketProcessor(StatefulProcessor):
     # State
 
     def _step(self, bucket: int, step: Step) -> list[Row]:
-        engine, base, deltas, steps = self._taken(bucket)
+        engine, version = self._taken(bucket)
         rows = engine.step(step)
         token = uuid4().hex
         delta = step.to_bytes()
+        full = version.deltas + len(delta) > max(version.base // 8, _SMALL)
         # A base knows the rules; as the first step makes one, other rules are refused from then on.
-        if not base or steps >= _MOST_DELTAS or deltas + len(delta) > max(base // 4, _SMALL):
-            self._keep(engine.save(), token)
+        if not version.base or version.steps >= _MOST_DELTAS or full:
+            self._keep(engine.save(), token, version)
         else:
-            self._deltas.appendValue((delta,))
-            self._version.update((token, base, deltas + len(delta), steps + 1))
+            chunks = self._put(_LENGTH.pack(len(delta)) + delta, -1 - version.delta_chunks, -1)
+            more = {"deltas": version.deltas + len(delta), "delta_chunks": version.delta_chunks + chunks}
+            self._version.update(version._replace(token=token, steps=version.steps + 1, **more))
         _cache((self._run, self._part.number, bucket), token, engine)
         return rows
 
-    def _keep(self, state: bytes, token: str = "") -> None:
-        """Makes a saved bucket the base."""
-        self._base.put([(state[at : at + _CHUNK],) for at in range(0, len(state), _CHUNK)])
-        self._deltas.clear()
-        self._version.update((token, len(state), 0, 0))
+    def _keep(self, state: bytes, token: str, before: Version) -> None:
+        """Makes a saved bucket the base, in place of what was kept before."""
+        chunks = self._put(state, 0, 1)
+        for number in (*range(chunks, before.base_chunks), *range(-before.delta_chunks, 0)):
+            self._chunks.removeKey((number,))
+        self._version.update(Version(token, len(state), chunks))
 
-    def _taken(self, bucket: int) -> tuple[Engine, int, int, int]:
-        """The engine of a bucket as Spark's state has it, with the sizes of that state."""
+    def _put(self, data: bytes, first: int, direction: int) -> int:
+        """Writes bytes as chunks, numbered upwards or downwards; returns how many."""
+        places = range(0, len(data), _CHUNK)
+        for count, at in enumerate(places):
+            self._chunks.updateValue((first + direction * count,), (data[at : at + _CHUNK],))
+        return len(places)
+
+    def _get(self, numbers: Iterable[int]) -> bytes:
+        found = (self._chunks.getValue((number,)) for number in numbers)
+        return b"".join(bytes(chunk[0]) for chunk in found if chunk)
+
+    def _taken(self, bucket: int) -> tuple[Engine, Version]:
+        """The engine of a bucket as Spark's state has it, and what that is."""
         cached = _ENGINES.pop((self._run, self._part.number, bucket), None)
-        version = self._version.get()
-        if version is None:
-            return self.engine.new(self._job, self._part, bucket, self._known()), 0, 0, 0
-        token, base, deltas, steps = version
-        if cached is not None and cached[0] == token:
-            return cached[1], base, deltas, steps
+        kept = self._version.get()
+        if kept is None:
+            return self.engine.new(self._job, self._part, bucket, self._known()), Version()
+        version = Version(*kept)
+        if cached is not None and cached[0] == version.token:
+            return cached[1], version
         begun = perf_counter()
-        state = b"".join(bytes(chunk) for (chunk,) in self._base.get())
+        state = self._get(range(version.base_chunks))
         engine = self.engine.load(self._job, self._part, state, changed=self._job.changed)
-        for (delta,) in self._deltas.get():
-            engine.step(Step.from_bytes(bytes(delta)))
+        deltas, at = self._get(range(-1, -1 - version.delta_chunks, -1)), 0
+        while at < len(deltas):
+            (size,) = _LENGTH.unpack_from(deltas, at)
+            at += _LENGTH.size + size
+            engine.step(Step.from_bytes(deltas[at - size : at]))
+        engine.restored = len(state) + len(deltas), perf_counter() - begun
         if self._job.changed and engine.change(self._known()):
-            base = 0  # the steps so far were of other rules, so that the next one makes a base
-        engine.restored = base + deltas, perf_counter() - begun
-        return engine, base, deltas, steps
+            version = version._replace(
+                base=0
+            )  # the steps so far were of other rules, so that the next one makes a base
+        return engine, version
 
     def _known(self) -> Dataset:
         return pieces.dataset(map(pieces.unpacked, self._background))
