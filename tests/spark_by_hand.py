@@ -29,7 +29,6 @@ from tidelog.spark.plan import AwaitedPart, Awaiting, Job, job
 from tidelog.spark.rows import ANSWER, AWAITED, LATE, OUT, STATE, STATS, WAKE, Row, as_arrow, on_clock
 from tidelog.streaming.alerts import Alerting
 from tidelog.streaming.reasoner import Delay, delays
-from tidelog.streaming.state import unpack
 
 
 @dataclass
@@ -201,11 +200,14 @@ class ByHand:
         self.job = replace(self.job, since=until)
         for row in rows:
             if row.kind == STATE:
-                stage = int(unpack(row.payload)[0]["stage"])
+                address, _, chunk = row.payload.partition(b"\n")
+                stage, _, number = json.loads(address)
                 handle = self.handles.setdefault((stage, row.bucket), _Handle())
                 processor = self._processor(stage, keys)
                 processor.init(handle)
-                processor.handleInitialState((row.bucket,), pd.DataFrame({"state": [row.payload]}), _Clock(0))
+                processor.handleInitialState(
+                    (row.bucket,), pd.DataFrame({"number": [number], "chunk": [chunk]}), _Clock(0)
+                )
 
     def _processor(self, stage: int, keys: tuple[int, ...]) -> Any:
         kind = AwaitedProcessor if isinstance(self.job.chain[stage], AwaitedPart) else BucketProcessor

@@ -19,7 +19,7 @@ from spark_by_hand import ByHand
 from tidelog.data import pieces
 from tidelog.language.facts import format_fact
 from tidelog.language.syntax import Fact
-from tidelog.spark import operator
+from tidelog.spark import operator, rows
 from tidelog.spark.buckets import Bucket, Step
 from tidelog.spark.clock import ClockSource
 from tidelog.spark.rows import Row
@@ -102,7 +102,7 @@ def test_bases_and_deltas_may_be_of_many_chunks(most_deltas: int, monkeypatch: p
     batches = micro_batches(7, NODES)
     expected = list(by_batch(start(ABSENT, "Down", 0, faults=False), batches))
     monkeypatch.setattr(operator, "_MOST_DELTAS", most_deltas)
-    monkeypatch.setattr(operator, "_CHUNK", 100)
+    monkeypatch.setattr(rows, "CHUNK", 100)
     work = start(ABSENT, "Down", 7, faults=True)
     for batch, given in zip(batches, expected, strict=True):
         assert next(by_batch(work, [batch])) == given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,7 +21,6 @@ from tidelog.language.facts import format_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Value
 from tidelog.spark.facts import Shape
-from tidelog.streaming.state import unpack
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 _CLOSED = ("both", "left", "right", "neither")
@@ -215,17 +215,13 @@ def lines(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def states(batches: Iterator[Any]) -> Iterator[Any]:
-    """For `mapInArrow`: saved buckets with their addresses and clocks."""
+    """For `mapInArrow`: chunks of saved buckets with their addresses and clocks."""
     import pyarrow as pa
 
     for batch in batches:
-        for payload in batch["payload"]:
-            state = payload.as_py()
-            meta, _ = unpack(state, "the state of a bucket")
-            columns = [
-                pa.array([meta["bucket"]], pa.int32()),
-                pa.array([meta["stage"]], pa.int32()),
-                pa.array([meta["t"]], pa.string()),
-                pa.array([state], pa.binary()),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, ["bucket", "stage", "t", "state"])
+        for bucket, payload in zip(batch["bucket"], batch["payload"], strict=True):
+            address, _, chunk = payload.as_py().partition(b"\n")
+            row = [bucket.as_py(), *json.loads(address), chunk]
+            kinds = [pa.int32(), pa.int32(), pa.string(), pa.int32(), pa.binary()]
+            columns = [pa.array([value], kind) for value, kind in zip(row, kinds, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, ["bucket", "stage", "t", "number", "chunk"])

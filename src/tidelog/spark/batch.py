@@ -13,8 +13,9 @@ from tidelog.reasoning import AnyTime, materialise
 from tidelog.spark.awaited_buckets import AwaitedBucket
 from tidelog.spark.buckets import Bucket, Step, program_of, share
 from tidelog.spark.plan import Job
-from tidelog.spark.rows import ANSWER, CLOCK, FACTS, OUT, STATE, Row, addressed, as_arrow
+from tidelog.spark.rows import ANSWER, CLOCK, FACTS, OUT, STATE, Row, addressed, as_arrow, chunks
 from tidelog.spark.slices import stretches
+from tidelog.streaming.state import unpack
 from tidelog.timeline.interval import INF, Time, format_time, read_time
 
 Between = tuple[AnyTime, AnyTime]
@@ -48,7 +49,7 @@ def backfiller(job: Job, stage: int, background: tuple[bytes, ...], until: Time)
             clocks = [json.dumps([before, format_time(begin), False]).encode() for before in range(part.before)]
             yield engine.step(Step(begin if stage == 0 else -INF, some, clocks if told else []))
         yield engine.step(end)
-        yield [Row(bucket, OUT, STATE, engine.save())]
+        yield from _saved(engine.save())
 
     return _by_bucket(job, stage, background, given)
 
@@ -63,9 +64,17 @@ def awaiter(job: Job, background: tuple[bytes, ...], until: Time, *, saved: bool
         engine = AwaitedBucket.new(job, part, bucket, known)
         yield engine.pass_over([row.payload for row in rows if row.kind == FACTS], until)
         if saved:
-            yield [Row(bucket, OUT, STATE, engine.save())]
+            yield from _saved(engine.save())
 
     return _by_bucket(job, part.number, background, given)
+
+
+def _saved(state: bytes) -> Iterator[list[Row]]:
+    """The state of a bucket, chunk by chunk."""
+    meta, _ = unpack(state, "the state of a bucket")
+    for number, chunk in enumerate(chunks(state)):
+        address = json.dumps([meta["stage"], meta["t"], number]).encode()
+        yield [Row(meta["bucket"], OUT, STATE, address + b"\n" + chunk)]
 
 
 def _by_bucket(

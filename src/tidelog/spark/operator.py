@@ -23,7 +23,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.spark.awaited_buckets import AwaitedBucket
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
-from tidelog.spark.rows import CLOCK, FACTS, Row, from_clock
+from tidelog.spark.rows import CLOCK, FACTS, Row, chunks, from_clock
 from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ _SINCE: dict[tuple[str, int, int], float] = {}
 _IDLE = 600.0
 
 _LENGTH = struct.Struct("<q")
-#: A chunk has at most so many bytes.
-_CHUNK = 1 << 20
 #: A new base is made after so many steps, or once they have an eighth of its bytes (or are no longer small): to replay
 #: some MB of steps takes a second, to load a base some hundred.
 _MOST_DELTAS = 32
@@ -135,9 +133,13 @@ class BucketProcessor(StatefulProcessor):
         initialState: Any,  # noqa: N803
         timerValues: TimerValues,  # noqa: N803
     ) -> None:
-        """A bucket that was handed over."""
-        (state,) = initialState["state"]
-        self._keep(bytes(state), "", Version())
+        """Some chunks of a bucket that is handed over."""
+        known, size = Version(*(self._version.get() or ())), 0
+        for number, chunk in zip(initialState["number"], initialState["chunk"], strict=True):
+            self._chunks.updateValue((int(number),), (bytes(chunk),))
+            size += len(chunk)
+        count = known.base_chunks + len(initialState)
+        self._version.update(known._replace(base=known.base + size, base_chunks=count))
 
     def close(self) -> None:
         pass
@@ -174,25 +176,25 @@ class BucketProcessor(StatefulProcessor):
         if not version.base or version.steps >= _MOST_DELTAS or full:
             self._keep(engine.save(), token, version)
         else:
-            chunks = self._put(_LENGTH.pack(len(delta)) + delta, -1 - version.delta_chunks, -1)
-            more = {"deltas": version.deltas + len(delta), "delta_chunks": version.delta_chunks + chunks}
+            count = self._put(_LENGTH.pack(len(delta)) + delta, -1 - version.delta_chunks, -1)
+            more = {"deltas": version.deltas + len(delta), "delta_chunks": version.delta_chunks + count}
             self._version.update(version._replace(token=token, steps=version.steps + 1, **more))
         _cache((self._run, self._part.number, bucket), token, engine)
         return rows
 
     def _keep(self, state: bytes, token: str, before: Version) -> None:
         """Makes a saved bucket the base, in place of what was kept before."""
-        chunks = self._put(state, 0, 1)
-        for number in (*range(chunks, before.base_chunks), *range(-before.delta_chunks, 0)):
+        count = self._put(state, 0, 1)
+        for number in (*range(count, before.base_chunks), *range(-before.delta_chunks, 0)):
             self._chunks.removeKey((number,))
-        self._version.update(Version(token, len(state), chunks))
+        self._version.update(Version(token, len(state), count))
 
     def _put(self, data: bytes, first: int, direction: int) -> int:
         """Writes bytes as chunks, numbered upwards or downwards; returns how many."""
-        places = range(0, len(data), _CHUNK)
-        for count, at in enumerate(places):
-            self._chunks.updateValue((first + direction * count,), (data[at : at + _CHUNK],))
-        return len(places)
+        cut = chunks(data)
+        for count, chunk in enumerate(cut):
+            self._chunks.updateValue((first + direction * count,), (chunk,))
+        return len(cut)
 
     def _get(self, numbers: Iterable[int]) -> bytes:
         found = (self._chunks.getValue((number,)) for number in numbers)

@@ -85,7 +85,7 @@ class Tagged:
         return self._of(rows.BAD, frame).mapInArrow(answers.lines, "row string")
 
     def saved(self, frame: DataFrame | None = None) -> DataFrame:
-        """The buckets as a backfill left them: `bucket`, `stage`, `t`, `state`."""
+        """The buckets as a backfill left them, in chunks: `bucket`, `stage`, `t`, `number`, `chunk`."""
         return self._of(rows.STATE, frame).mapInArrow(answers.states, rows.SAVED)
 
     def stats(self, frame: DataFrame | None = None) -> DataFrame:
@@ -94,7 +94,7 @@ class Tagged:
 
     def _of(self, kind: str, frame: DataFrame | None) -> DataFrame:
         frame = self.frame if frame is None else frame
-        return frame.where(frame.kind == kind).select("payload")
+        return frame.where(frame.kind == kind).select("bucket", "payload")
 
 
 def reason(
@@ -424,8 +424,8 @@ def _collected(frame: DataFrame, shape: Shape) -> Dataset:
 def _handed(spark: SparkSession, initial: DataFrame, stage: int, keys: tuple[int, ...]) -> GroupedData:
     """The saved buckets of a stage, under the keys that its operator has."""
     mine = initial.where(initial.stage == stage)
-    known = spark.createDataFrame(list(enumerate(keys)), "number int, key int")
-    return mine.join(known, mine.bucket == known.number).selectExpr("key as bucket", "state").groupBy("bucket")
+    known = spark.createDataFrame(list(enumerate(keys)), "place int, key int")
+    return mine.join(known, mine.bucket == known.place).selectExpr("key as bucket", "number", "chunk").groupBy("bucket")
 
 
 def _handed_over(initial: DataFrame) -> str:

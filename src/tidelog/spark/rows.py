@@ -10,7 +10,7 @@
     late     facts that came later than their delay allows
     bad      rows of the input that are no facts, set aside: JSON Lines
     stats    the figures of one bucket's step, or how many facts came in, or too late: JSON
-    state    a bucket as it was saved, to be handed over to a stream
+    state    a chunk of a bucket as it was saved, to be handed over to a stream: a line of JSON, and the bytes
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ ROW = "bucket int, stage int, kind string, payload binary"
 TIMED_ROW = f"{ROW}, time timestamp"
 
 #: The columns of saved buckets, for Spark.
-SAVED = "bucket int, stage int, t string, state binary"
+SAVED = "bucket int, stage int, t string, number int, chunk binary"
+
+#: What is large is cut into chunks of so many bytes, so that Spark never has more of it in memory at once.
+CHUNK = 1 << 20
 
 #: Rows that are on their way to the user have passed all stages.
 OUT = 1 << 30
@@ -68,6 +71,10 @@ def addressed(
             continue
         for bucket, part in pieces.by_bucket(symbols, relation, route.key, route.buckets):
             yield Row(bucket, route.stage, FACTS, pieces.packed(symbols, denominator, dates, part))
+
+
+def chunks(data: bytes) -> list[bytes]:
+    return [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
 
 
 def on_clock(t: Fraction) -> int:
