@@ -5,9 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import struct
 from collections.abc import Iterator
 from fractions import Fraction
-from threading import active_count
+from threading import Semaphore, active_count
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +17,7 @@ import tidelog as tl
 from processes import wait_for
 from shell import Shell, start
 from tidelog.errors import TidelogError
+from tidelog.page import server
 from tidelog.page.board import Board
 from tidelog.page.server import serving
 from tidelog.page.watching import Watching
@@ -141,6 +143,25 @@ def test_pages_of_other_sites_get_nothing(address: str) -> None:
         assert get(address, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")[0] == 403
         assert get(address, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")[0] == 200  # a link to the page
     assert get(address, "/status", Sec_Fetch_Site="same-origin")[0] == 200
+
+
+def test_a_browser_that_goes_away_is_no_news(
+    board: Board, address: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Semaphore(0)
+    shut = server._Server.shutdown_request
+
+    def shutdown_request(self: server._Server, request: socket.socket) -> None:
+        shut(self, request)
+        ended.release()
+
+    monkeypatch.setattr(server._Server, "shutdown_request", shutdown_request)
+    with socket.create_connection(("127.0.0.1", urlsplit(address).port or 0)) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset instead of an end
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.recv(10)
+    assert ended.acquire(timeout=20)
+    assert capfd.readouterr().err == ""
 
 
 def test_nothing_is_left_when_it_ends(board: Board) -> None:
