@@ -160,6 +160,18 @@ def wait_for(come: object, process: subprocess.Popen[bytes]) -> None:
             "TL806",
             "a file of a source is gone: Encountered error while reading file file:///d/1.json. File does not exist.",
         ),
+        (
+            "[STREAM_FAILED] Query [id = 1] terminated with exception: java.util.concurrent.ExecutionException: "
+            "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node. SQLSTATE: XXKST\n"
+            "=== Streaming Query ===\nIdentifier: pipeline",
+            "TL810",
+            "the job failed, Kafka's broker does not answer: Timed out waiting for a node.",
+        ),
+        (
+            "Job aborted\nCaused by: org.apache.kafka.common.errors.TimeoutException: Topic t not there after 9 ms.\n",
+            "TL810",
+            "the job failed, Kafka's broker does not answer: Topic t not there after 9 ms.",
+        ),
     ],
 )
 def test_what_fails_in_a_worker_is_said_without_its_stack(said: str, code: str, message: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import Broker
+from broker import Broker, free_ports
 from maven import UnreachableError, broker_jars, connector_jars
 
 import spark_job
@@ -86,18 +86,21 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 @pytest.fixture
 def folder(tmp_path: Path, broker: Broker) -> Path:
+    return pipeline(tmp_path / "pipeline", broker.address)
+
+
+def pipeline(folder: Path, address: str) -> Path:
     """A pipeline that reads two topics and writes a third."""
     try:
         jars = connector_jars()
     except UnreachableError as problem:
         pytest.skip(f"Maven Central cannot be reached: {problem}")
-    made = tmp_path / "pipeline"
-    made.mkdir()
-    (made / "rules.dmtl").write_text(spark_job.PROGRAM)
-    (made / "known.facts").write_text("\n".join(spark_job.BACKGROUND))
-    text = PIPELINE.format(broker=broker.address, delay=DELAY, jars=",".join(map(str, jars)))
-    (made / "pipeline.toml").write_text(text)
-    return made
+    folder.mkdir()
+    (folder / "rules.dmtl").write_text(spark_job.PROGRAM)
+    (folder / "known.facts").write_text("\n".join(spark_job.BACKGROUND))
+    text = PIPELINE.format(broker=address, delay=DELAY, jars=",".join(map(str, jars)))
+    (folder / "pipeline.toml").write_text(text)
+    return folder
 
 
 def produce(broker: Broker, files: Iterable[int]) -> None:
@@ -190,3 +193,17 @@ def test_facts_in_and_answers_out_by_topics_of_a_broker_that_is_killed(folder: P
     )
     assert answers == spark_job.unbroken("Bad", DELAY)
     assert not (folder / "late").exists() or not list((folder / "late").glob("batch=*"))
+
+
+def test_a_broker_that_stays_away_ends_the_job_in_words(tmp_path: Path) -> None:
+    folder = pipeline(tmp_path / "pipeline", f"127.0.0.1:{free_ports(1)[0]}")
+    soon = '"kafka.default.api.timeout.ms" = "3000", "kafka.request.timeout.ms" = "2000", subscribe ='
+    text = (folder / "pipeline.toml").read_text()
+    (folder / "pipeline.toml").write_text(text.replace("subscribe =", soon))
+    for _ in range(ATTEMPTS):
+        assert start(folder).wait(PATIENCE) == 2
+        printed = (folder / "printed.txt").read_text()
+        if "ten seconds" not in printed:  # which a busy machine may need longer for
+            break
+    assert "error[TL810]: the job failed, Kafka's broker does not answer: Timed out" in printed
+    assert "Traceback" not in printed

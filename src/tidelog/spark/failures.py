@@ -13,6 +13,7 @@ _PART = re.compile(r"^  (law|help): (.*)$", re.MULTILINE)
 #: The last line of a Python traceback, and the cause that Java names.
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 _CAUSE = re.compile(r"(?:Caused by: |: )((?:java|org|scala)[\w.$]+(?:Exception|Error)): ([^\n]+)")
+_CLASS = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
 _MOST = 300
 
 
@@ -22,7 +23,7 @@ def in_words(problem: BaseException, log: str | None) -> TidelogError:
 
     if isinstance(problem, TidelogError):
         return problem
-    text = str(problem)
+    text = str(problem).split("=== Streaming Query ===")[0]
     ours = [
         Diagnostic(code, message.strip(), law=parts.get("law"), help=parts.get("help"))
         for code, message, rest in dict.fromkeys(_OURS.findall(text))
@@ -40,6 +41,11 @@ def in_words(problem: BaseException, log: str | None) -> TidelogError:
         message = "a Python worker did not start within the ten seconds that Spark gives it"
         help = "the machine is busy, or a firewall is in the way; run it again: what was done is in the checkpoint"
         return TidelogError(Diagnostic("TL810", f"the job failed: {message}", help=help))
+    if "org.apache.kafka.common.errors.TimeoutException" in text:
+        message, help = _CLASS.sub("", _short(message)), 'look at "kafka.bootstrap.servers", and run it again'
+        return TidelogError(
+            Diagnostic("TL810", f"the job failed, Kafka's broker does not answer: {message}", help=help)
+        )
     help = f"Spark's own words are in {log}" if log else '[spark] log = "spark.log" keeps Spark\'s own words'
     return TidelogError(Diagnostic("TL810", f"the job failed: {_short(message)}", help=help))
 
