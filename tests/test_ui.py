@@ -21,6 +21,7 @@ from tidelog.page import server
 from tidelog.page.board import Board
 from tidelog.page.server import serving
 from tidelog.page.watching import Watching
+from tidelog.streaming.answers import RuleCost
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -103,6 +104,42 @@ def test_a_watched_reasoner_gives_the_same_answers(board: Board) -> None:
     assert status["latest"][0] == f"Hot(a)@[{3 * 498},{3 * 498 + 2}]"
     assert status["held"] == {name: count for name, count in reasoner.held().items() if count}
     assert status["watermark"] is not None
+
+
+def test_a_watched_reasoner_names_its_slowest_rules(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = "Pair(X,Y) :- A(X),\n  A(Y).\nBig(X) :- Pair(X,X), X > 8.\n"
+    reasoner = tl.Reasoner(tl.Program.parse(rules), "Big")
+    asked: list[int | None] = []
+    slowest = reasoner.slowest
+
+    def counted(count: int | None = None) -> list[RuleCost]:
+        asked.append(count)
+        return slowest(count)
+
+    monkeypatch.setattr(reasoner, "slowest", counted)
+    clock = [100.0]
+    monkeypatch.setattr("tidelog.page.watching.monotonic", lambda: clock[0])
+    watching = Watching(board, None)
+
+    def feed(t: int) -> None:
+        data = tl.Dataset.parse("".join(f"A({n})@{t}\n" for n in range(10)), ordered=True)
+        for step in reasoner.feed(data):
+            watching.step(step)
+        watching.pause(reasoner)
+
+    for t in range(5):  # all within a second
+        feed(t)
+    assert len(asked) == 1
+    clock[0] += 1
+    feed(5)
+    assert len(asked) == 2
+    feed(6)
+    watching.look(reasoner)  # the last look is at all
+    assert len(asked) == 3
+    found = board.status()["slowest_rules"]
+    assert [cost["rule"] for cost in found] == ["Pair(X,Y) :- A(X), A(Y).", "Big(X) :- Pair(X,X), X > 8."]
+    # Figures since the beginning replace those of the look before, rather than add to them.
+    assert [cost["seconds"] for cost in found] == [round(cost.seconds, 6) for cost in slowest()]
 
 
 # The server
@@ -204,6 +241,7 @@ def test_a_stream_shows_its_page_while_it_runs(sh: Shell) -> None:
         wait_for(lambda: bool(json.loads(get(address, "/status")[1])["latest"]), 60, "answer on the page", running)
         status = json.loads(get(address, "/status")[1])
         assert (status["state"], status["answers"], status["latest"]) == ("running", 1, ["Hot(a)@[0,2]"])
+        assert [cost["rule"] for cost in status["slowest_rules"]] == [RULES.strip()]
         running.stdin.close()
         assert running.wait(60) == 0
         with pytest.raises(OSError):

@@ -81,6 +81,11 @@ class Board:
             for cost in rules:
                 self._rules[cost["rule"]] = self._rules.get(cost["rule"], 0.0) + cost["seconds"]
 
+    def worked_in_all(self, rules: Mapping[str, float]) -> None:
+        """How many seconds rules took since the stream began, where they are known as a whole."""
+        with self._lock:
+            self._rules = dict(rules)
+
     def end(self) -> None:
         with self._lock:
             self._sample(force=True)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: Looks at what is held may take this part of the time, and write out so many answers.
 _SHARE = 0.05
 _SHOWN = 50
+#: Seconds between looks at what rules cost, which nobody reads more often, and how many rules are told.
+_COSTS_EVERY = 1.0
+_RULES = 16
 #: So many short steps are told at once.
 _TOGETHER = 64
 
@@ -30,7 +33,7 @@ class Watching:
         """`dates` says how times are shown; None: as the data have them."""
         self._board, self._dates = board, dates
         self._answers: deque[Answers] = deque(maxlen=_SHOWN)
-        self._next = 0.0
+        self._next = self._next_costs = 0.0
         #: Steps that the board does not know of yet: how many, their facts, answers and late facts, the longest one.
         self._steps = 0
         self._counted = [0, 0, 0]
@@ -56,13 +59,20 @@ class Watching:
         began = monotonic()
         if began < self._next:
             return
-        self.look(reasoner)
+        self._stand(reasoner)
+        if began >= self._next_costs:
+            self._costs(reasoner)
+            self._next_costs = began + _COSTS_EVERY
         now = monotonic()
         self._next = now + (now - began) / _SHARE
 
     def look(self, reasoner: Reasoner) -> None:
-        """How the reasoner stands now."""
+        """How the reasoner stands now, whenever that was told last."""
         self._tell()
+        self._stand(reasoner)
+        self._costs(reasoner)
+
+    def _stand(self, reasoner: Reasoner) -> None:
         dates = reasoner.dates if self._dates is None else self._dates
         self._board.stands(reasoner.held(), reasoner.complete[0], dates)
         latest: list[str] = []
@@ -71,6 +81,13 @@ class Watching:
             latest = some + latest
         self._answers.clear()
         self._board.answered(latest[-_SHOWN:])
+
+    def _costs(self, reasoner: Reasoner) -> None:
+        seconds: dict[str, float] = {}
+        for cost in reasoner.slowest(_RULES):
+            rule = " ".join(cost.rule.split())
+            seconds[rule] = seconds.get(rule, 0.0) + cost.seconds
+        self._board.worked_in_all({rule: round(took, 6) for rule, took in seconds.items()})
 
     def _tell(self) -> None:
         facts, answers, late = self._counted
