@@ -11,8 +11,7 @@ Steps themselves are taken by compiled code, many in one call (`engine.steps`); 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, lcm
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.analysis.components import strata
-from tidelog.analysis.flatten import ALWAYS, VIOLATION
+from tidelog.analysis.flatten import ALWAYS
 from tidelog.analysis.queries import known_predicates, require_known
 from tidelog.data.columns import refined
 from tidelog.data.dataset import Dataset
@@ -48,37 +47,32 @@ from tidelog.engine.steps import (
     Todo,
 )
 from tidelog.engine.store import Int32s, Int64s, Rows, Store
-from tidelog.errors import TidelogError
-from tidelog.language.facts import parse_fact
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
-from tidelog.language.times import parse_time
 from tidelog.reasoning import (
+    AnyTime,
     Inconsistent,
     arities_of,
     ends_of,
     refuse_arities,
     refuse_fractions,
+    time_of,
     timeline_of,
     violation,
 )
-from tidelog.streaming import snapshot
+from tidelog.streaming import given, snapshot
 from tidelog.streaming.answers import Answers, Found, RuleCost, Step
 from tidelog.streaming.batch import Batch, Clock, Reading, arrange
 from tidelog.streaming.remembered import Remembered
-from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing
+from tidelog.streaming.standing import Engine, Standing, chosen_memory, engine, standing, task
 from tidelog.streaming.state import pack, unpack
-from tidelog.streaming.times import OutputTimes, Times, duration
+from tidelog.streaming.times import Delay, OutputTimes, Times, delays
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
-from tidelog.timeline.interval import INF, Interval, Time
+from tidelog.timeline.interval import INF, Time
 
 if TYPE_CHECKING:
     from tidelog.proofs.explanation import Explanation
-
-AnyTime = Fraction | int | float | str
-#: How late facts may come: for all predicates, or by predicate (None: all others).
-Delay = Fraction | int | float | str | Mapping[str | None, Fraction | int | float | str]
 
 #: Names that nothing holds any more are left behind once there are so many, and more than are in use.
 MANY_NAMES = 4096
@@ -146,10 +140,10 @@ class Reasoner:
         self.taken = 0
         #: Whether an answer comes in parts, as far as it is certain, rather than once it has ended.
         self.parts = parts
-        self._remembered = None if remember is None else Remembered(_time(remember))
+        self._remembered = None if remember is None else Remembered(time_of(remember))
         self._delays = delays(delay)
         self._dense = timeline_of(program, timeline) == "rational"
-        data = self._known(background)
+        data = given.known(program, background)
         require_known([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
         self.dates = data.dates
         self._symbols = Symbols()
@@ -193,10 +187,12 @@ class Reasoner:
         Returns the answers that have become certain.
         """
         self._settle()
-        clock = _time(t)
-        data = facts if isinstance(facts, Dataset) else self._gathered(list(facts), clock)
-        if isinstance(facts, Dataset) and self.program.temporal:
-            data = data.timed(self.program.temporal.temporal)
+        clock = time_of(t)
+        if isinstance(facts, Dataset):
+            data = given.timed(self.program, facts)
+        else:
+            data = given.gathered(self.program, list(facts), clock)
+            self.dates |= data.dates
         self._fit(clock)
         data = self._on_grid(data)
         step = self._at_once(clock, False, data)
@@ -207,7 +203,7 @@ class Reasoner:
     def advance(self, t: AnyTime) -> list[Fact]:
         """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
         self._settle()
-        clock = _time(t)
+        clock = time_of(t)
         self._fit(clock)
         return Facts(self._at_once(clock, True, None).answers, self.dates)
 
@@ -335,16 +331,15 @@ class Reasoner:
         """
         self._settle()
         if until is not None:
-            self._fit(_time(until))
-        if self.program.temporal:
-            data = data.timed(self.program.temporal.temporal)
+            self._fit(time_of(until))
+        data = given.timed(self.program, data)
         self.dates |= data.dates
         data = self._on_grid(data)
         if self._remembered is not None:
             self._remembered.take(-INF, data)
         grid, symbols, clock = self._grid, self._symbols, self._clock()
         length = 0 if step is None else max(1, int(step * grid.denominator * grid.tick))
-        last = POS_INF if until is None else self._position(_time(until))
+        last = POS_INF if until is None else self._position(time_of(until))
         batch = self._batch(data, clock, length, last)
         self._take(batch)
         done = 0
@@ -390,8 +385,8 @@ class Reasoner:
         self._settle()
         at = self._at
         if until is not None:
-            self._fit(_time(until))
-        stop = int(max(at[NOW], at[LAST])) if until is None else self._position(_time(until))
+            self._fit(time_of(until))
+        stop = int(max(at[NOW], at[LAST])) if until is None else self._position(time_of(until))
         if stop in (NEG_INF, POS_INF):
             return self.stats
         began = perf_counter_ns()
@@ -468,31 +463,12 @@ class Reasoner:
 
     def _retask(self) -> None:
         """What compiled code has to know of the query and its rules."""
-        form, output, store = self._form, self._output, self._engine.store
-        query = self._number(self.query)
-        negations, preds = self._engine.negations, range(len(form.names))
-        recursive = [any(form.rules[p].predicate in form.recursive for p in group) for group in form.negations]
+        output, grid = self._output, self._grid
         if output:
-            output.fit(self._grid.denominator)
-        self._answer_grid = Grid(self._dense, output.denominator) if output and self._dense else self._grid
-        self._task = Task(
-            query,
-            store.index(query, ()),
-            form.arities[self.query],
-            int(max(self._delays.values()) * self._grid.denominator * self._grid.tick),
-            form.bounds.delay[self.query],
-            self._dense,
-            output is not None,
-            output.denominator // self._grid.denominator if output else 1,
-            output.ticks_between if output else 0,
-            np.array([form.bounds.retention[name] for name in form.names], np.int64),
-            np.array([name in form.persisting for name in form.names], np.bool_),
-            np.array([i for i, name in enumerate(form.names) if name.startswith(VIOLATION)], np.int64),
-            np.array(recursive, np.bool_),
-            *_listed([negations.visits.get(pred, []) for pred in preds], 3),
-            *_listed([negations.readers.get(pred, []) for pred in preds], 4),
-            np.array(negations.plans, np.int64).reshape(-1, 3),
-        )
+            output.fit(grid.denominator)
+        self._answer_grid = Grid(self._dense, output.denominator) if output and self._dense else grid
+        longest = int(max(self._delays.values()) * grid.denominator * grid.tick)
+        self._task = task(self._form, self._engine, self.query, longest, output)
 
     def _take_over(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
         """All that a reasoner with the same rules held, with other numbers for its constants, if any."""
@@ -505,13 +481,6 @@ class Reasoner:
         """Ranks all constants, where rules compare them."""
         if any(rule.comparisons for rule in self._form.rules):
             self._engine.store.ranks = np.asarray(self._symbols.ranks(), np.int64)
-
-    def _known(self, background: Dataset | None) -> Dataset:
-        """What is known before the stream begins: the background, and the facts of the program itself."""
-        data = background or Dataset()
-        if self.program.facts:
-            data = data | Dataset.from_facts(self.program.facts)
-        return data.timed(self.program.temporal.temporal) if self.program.temporal else data
 
     def _derive(self, held: Mapping[str, Rows], known: Dataset) -> None:
         """Facts that were held by other rules, and the background: all that follows is derived from them."""
@@ -547,28 +516,6 @@ class Reasoner:
         store.meta[tables.NEXT_DUE] = NEG_INF if later else POS_INF
 
     # From facts to records
-
-    def _gathered(self, facts: list[str | Fact], clock: Time) -> Dataset:
-        """Facts that were given one by one; those without a time hold at the clock's."""
-        texts = [fact for fact in facts if isinstance(fact, str)]
-        if len(texts) == len(facts) and self.program.temporal is None and not isinstance(clock, float):
-            text = "\n".join(texts)
-            with suppress(TidelogError):  # what is wrong is said below, of the fact that it is wrong with
-                data = Dataset.parse(text)
-                if len(data) == len(texts) and text.count("\n") == max(len(texts) - 1, 0):
-                    self.dates |= data.dates
-                    return data.at(clock)
-        return Dataset.from_facts(self._read(fact, clock) for fact in facts)
-
-    def _read(self, fact: str | Fact, clock: Time) -> Fact:
-        if isinstance(fact, Fact):
-            return fact
-        temporal = self.program.temporal.temporal if self.program.temporal else frozenset()
-        read, dated = parse_fact(fact, "<fact>", temporal=temporal)
-        self.dates |= dated
-        if read.interval == Interval.always() and not isinstance(clock, float):
-            return Fact(read.predicate, read.args, Interval.point(clock))
-        return read
 
     def _on_grid(self, data: Dataset) -> Dataset:
         """A dataset on this reasoner's grid, which is made finer where need be."""
@@ -848,12 +795,6 @@ _NOTHING = np.empty(0, np.int64)
 _NONE = Answers(0, (), 0, Symbols())
 
 
-def _listed(groups: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[Int64s, Int64s]:
-    """Groups of words one after the other: where each begins, and the words."""
-    words = [item for group in groups for item in group]
-    return np.cumsum([0, *map(len, groups)]), np.array(words, np.int64).reshape(-1, width)
-
-
 def _quiet() -> Todo:
     """A step in which nothing comes, at a time that is still to be said."""
     time, zero = np.empty(1, np.int64), np.zeros(1, np.int64)
@@ -872,16 +813,3 @@ def _larger(found: window.Found, count: int, arity: int) -> window.Found:
 def _finer(at: int, factor: int) -> int:
     """A position on a grid that is so many times as fine: of a gap, where it ends."""
     return at if abs(at) >= POS_INF else (at + (at & 1)) * factor - (at & 1)
-
-
-def _time(t: AnyTime) -> Time:
-    if isinstance(t, str):
-        return parse_time(t)[0]
-    return t if isinstance(t, float) and t in (INF, -INF) else Fraction(t)
-
-
-def delays(delay: Delay) -> dict[str | None, Fraction]:
-    """The delay of each predicate that has its own, and under None that of all others."""
-    if isinstance(delay, Mapping):
-        return {None: Fraction(0)} | {name: duration(value) for name, value in delay.items()}
-    return {None: duration(delay)}

@@ -16,6 +16,7 @@ from tidelog.engine.tables import LENGTH, PRED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.tree import facts_of, rules_of, to_tree
+from tidelog.streaming import given
 from tidelog.streaming.changed import Old, notes, sorted_out
 from tidelog.streaming.standing import Standing, standing
 from tidelog.streaming.state import unpack
@@ -97,7 +98,7 @@ def put_back(
         min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
         max(at[NOW], at[LAST]),
     )
-    known = reasoner._known(background)
+    known = given.known(reasoner.program, background)
     kept = sorted_out(state, reasoner.program, reasoner._form, frozenset(name for name, _ in known.relations))
     reasoner._derive(kept.rows, known)
     return tuple(notes(state, reasoner._form, kept, reasoner.query, reasoner.dates))

@@ -1,4 +1,5 @@
-"""The times at which a stream is asked: its own, multiples of a step, or any that increase."""
+"""The times at which a stream is asked (its own, multiples of a step, or any that increase), and how late facts may
+come."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ MANY = 100_000
 
 #: "input", "every:S", or times in increasing order.
 Times = str | Iterable[Fraction | int]
+#: How late facts may come: for all predicates, or by predicate (None: all others).
+Delay = Fraction | int | float | str | Mapping[str | None, Fraction | int | float | str]
 
 
 def duration(value: Fraction | int | float | str) -> Fraction:
@@ -32,6 +35,13 @@ def duration(value: Fraction | int | float | str) -> Fraction:
             )
         )
     return number
+
+
+def delays(delay: Delay) -> dict[str | None, Fraction]:
+    """The delay of each predicate that has its own, and under None that of all others."""
+    if isinstance(delay, Mapping):
+        return {None: Fraction(0)} | {name: duration(value) for name, value in delay.items()}
+    return {None: duration(delay)}
 
 
 class OutputTimes:
