@@ -144,16 +144,16 @@ class OutputTimes:
 
     def _push(self, t: Fraction) -> None:
         count = int(self._at[N_TIMES])
-        if count == len(self.heap):
-            self.grow(count + 1)
-        push_time(self.heap, count, self._ticks(t))
+        push_time(self.with_room(count + 1), count, self._ticks(t))
         self._at[N_TIMES] += 1
 
-    def grow(self, count: int) -> None:
-        """Makes room for so many times."""
-        larger = np.empty(max(count, 2 * len(self.heap)), np.int64)
-        larger[: len(self.heap)] = self.heap
-        self.heap = larger
+    def with_room(self, count: int) -> Int64s:
+        """The heap, with room for so many times."""
+        if count > len(self.heap):
+            larger = np.empty(max(count, 2 * len(self.heap)), np.int64)
+            larger[: len(self.heap)] = self.heap
+            self.heap = larger
+        return self.heap
 
     def _ticks(self, t: Fraction) -> int:
         self.fit(t.denominator)
