@@ -28,7 +28,7 @@ from tidelog.spark.operator import AwaitedProcessor, BucketProcessor
 from tidelog.spark.plan import AwaitedPart, Awaiting, Job, job
 from tidelog.spark.rows import ANSWER, AWAITED, LATE, OUT, STATE, STATS, WAKE, Row, as_arrow, on_clock
 from tidelog.streaming.alerts import Alerting
-from tidelog.streaming.reasoner import Delay, delays
+from tidelog.streaming.times import Delay, delays
 
 
 @dataclass

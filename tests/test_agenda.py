@@ -51,7 +51,7 @@ def beating(count: int) -> tl.Reasoner:
 
 def taken(reasoner: tl.Reasoner) -> int:
     """How much the machine has done so far."""
-    return reasoner._engine.store.taken
+    return reasoner.evaluation.store.taken
 
 
 def test_a_rule_with_negation_is_evaluated_where_something_changes() -> None:

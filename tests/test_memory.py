@@ -233,7 +233,7 @@ def test_what_a_recursion_derives_for_later_does_not_grow_with_density(rules: st
             reasoner = tl.Reasoner(tl.Program.parse(rules), "A", memory=memory)
             words, answers = [0], []
             for step in reasoner.feed(tl.Dataset.from_facts(facts)):
-                words.append(reasoner._engine.store.later_end)
+                words.append(reasoner.evaluation.store.later_end)
                 answers += [format_fact(fact) for fact in step.answers]
             found[memory] = answers + [format_fact(fact) for fact in reasoner.finish()]
             most[dense, memory] = max(words)

@@ -92,7 +92,7 @@ def test_something_else_may_come_between_two_steps_of_a_feed() -> None:
             found += shown(reasoner.push("28/3", tl.Dataset.parse("".join(f"Hot(a{n})@28/3\n" for n in range(6_000)))))
         if number == 20:
             found += shown(reasoner.push("77/4", tl.Dataset.parse("".join(f"Hot(b{n})@77/4\n" for n in range(18_000)))))
-            assert len(reasoner._symbols) < 20_000
+            assert len(reasoner.evaluation.symbols) < 20_000
     assert reasoner.late == 0
     assert found + shown(reasoner.finish()) == whole()
 
@@ -103,7 +103,7 @@ def test_what_is_held_is_counted_exactly() -> None:
     for step in reasoner.feed(tl.Dataset.parse(lines, ordered=True)):
         if step.window_facts > 10_000:
             break
-    store = reasoner._engine.store
+    store = reasoner.evaluation.store
     held = sum(len(store.rows(number)) for number in range(len(store.preds)))
     assert held == step.window_facts + step.history_atoms > 10_000
 
@@ -118,7 +118,7 @@ def test_names_that_nothing_holds_any_more_are_left_behind() -> None:
         lines = "\n".join(f"Hot(name{n}_{i})@{n}\nHot(t7)@{n}\nOther(more{n}_{i})@{n}" for i in range(500))
         for step in reasoner.feed(tl.Dataset.parse(lines, ordered=True)):
             found += shown(step.answers)
-    assert len(reasoner._symbols) < 12_000
+    assert len(reasoner.evaluation.symbols) < 12_000
     assert found == [f"Twice(t7)@{n}" for n in range(59)]
     assert shown(reasoner.finish()) == ["Twice(t7)@59"]
 
@@ -129,7 +129,7 @@ def test_answers_keep_their_names_when_names_are_left_behind() -> None:
     for n in range(30):
         lines = "\n".join(f"P(name{n}_{i})@{n}" for i in range(500))
         steps += list(reasoner.feed(tl.Dataset.parse(lines, ordered=True)))
-    assert len(reasoner._symbols) < 12_000
+    assert len(reasoner.evaluation.symbols) < 12_000
     names = {str(fact.args[0]) for step in steps for fact in step.answers}
     assert names == {f"name{n}_{i}" for n in range(29) for i in range(500)}
 

@@ -27,7 +27,7 @@ from tidelog.spark.awaited_rows import Columns, as_arrow, lines, packed
 from tidelog.spark.awaiting import in_words, query_of, with_awaited
 from tidelog.spark.facts import Shape
 from tidelog.spark.plan import Awaiting, Job, job
-from tidelog.streaming.reasoner import Delay, delays
+from tidelog.streaming.times import Delay, delays
 
 TURBINES = """
 Flag(X, T) :- Temp(X, high, T).

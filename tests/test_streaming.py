@@ -232,12 +232,13 @@ NORMAL_FORM = """
 def held_between(reasoner: tl.Reasoner, lo: str, hi: str) -> set[str]:
     """All facts that a reasoner holds, clipped to a window."""
     window = Fraction(lo), Fraction(hi)
-    form, store, symbols = reasoner._form, reasoner._engine.store, reasoner._symbols
+    evaluation = reasoner.evaluation
+    form, store, symbols = evaluation.form, evaluation.store, evaluation.symbols
     found = set()
     for number, name in enumerate(form.names):
         rows = store.rows(number)
         for place in range(len(rows)):
-            held = reasoner._grid.interval(int(rows.lo[place]), int(rows.hi[place]))
+            held = evaluation.grid.interval(int(rows.lo[place]), int(rows.hi[place]))
             clipped = Interval(max(held.lo, window[0]), min(held.hi, window[1]))
             if not clipped.is_empty():
                 found.add(format_fact(Fact(name, tuple(symbols.value(int(a)) for a in rows.args[:, place]), clipped)))

@@ -35,8 +35,7 @@ from tidelog.spark.facts import Shape, packer, selected, shape_of, time_type
 from tidelog.spark.plan import AwaitedPart, Awaiting, Job, Part, job, spread
 from tidelog.spark.session import require_state_store
 from tidelog.streaming.alerts import Alerting, alerting
-from tidelog.streaming.reasoner import Delay, delays
-from tidelog.streaming.times import Times
+from tidelog.streaming.times import Delay, Times, delays
 from tidelog.timeline.interval import INF, read_time
 
 if TYPE_CHECKING:

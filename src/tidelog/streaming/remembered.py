@@ -20,6 +20,7 @@ from tidelog.timeline.interval import INF, Interval, Time, format_time
 if TYPE_CHECKING:
     from tidelog.proofs.explanation import Explanation
     from tidelog.streaming.answers import Step
+    from tidelog.streaming.evaluation import Evaluation
     from tidelog.streaming.reasoner import Reasoner
 
 _HELD = "what the stream holds"
@@ -59,9 +60,9 @@ def explained_by(reasoner: Reasoner, fact: str | Fact, depth: int | None) -> Exp
     if isinstance(fact, str):
         temporal = reasoner.program.temporal.temporal if reasoner.program.temporal else frozenset()
         fact, _ = parse_fact(fact, "<fact>", temporal=temporal)
-    memory, timeline = reasoner._remembered, reasoner._grid.timeline
+    memory, timeline = reasoner.remembered, reasoner.evaluation.grid.timeline
     if memory is None:
-        facts = list(_held(reasoner))
+        facts = list(_held(reasoner.evaluation))
         sources = [(_HELD, Dataset.from_facts(facts))]
         forgotten = (
             "what the rules cannot need any more has been forgotten; a reasoner with remember= keeps facts for this"
@@ -86,10 +87,10 @@ def explained_by(reasoner: Reasoner, fact: str | Fact, depth: int | None) -> Exp
     return replace(found, notes=(*found.notes, f"{forgotten}{doubt}"))
 
 
-def _held(reasoner: Reasoner) -> Iterable[Fact]:
+def _held(evaluation: Evaluation) -> Iterable[Fact]:
     """The facts of the user's predicates in the store."""
-    symbols, grid, store = reasoner._symbols, reasoner._grid, reasoner._engine.store
-    for number, name in enumerate(reasoner._form.names):
+    symbols, grid, store = evaluation.symbols, evaluation.grid, evaluation.store
+    for number, name in enumerate(evaluation.form.names):
         if not name.startswith("$"):
             rows = store.rows(number)
             for place in range(len(rows)):

@@ -16,10 +16,10 @@ from tidelog.engine.tables import LENGTH, PRED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.tree import facts_of, rules_of, to_tree
+from tidelog.streaming import given
 from tidelog.streaming.changed import Old, notes, sorted_out
 from tidelog.streaming.standing import Standing, standing
 from tidelog.streaming.state import unpack
-from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import format_time
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ Arrays = dict[str, NDArray[Any]]
 
 def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     """Everything that a reasoner is, as JSON and arrays."""
-    form, store, output = reasoner._form, reasoner._engine.store, reasoner._output
-    arrays: Arrays = store.held()
-    arrays["names"], arrays["names.at"] = reasoner._symbols.texts()
+    evaluation = reasoner.evaluation
+    form, output = evaluation.form, evaluation.output
+    arrays: Arrays = evaluation.store.held()
+    arrays["names"], arrays["names.at"] = evaluation.symbols.texts()
     lengths = np.bincount(arrays["atoms"][:, PRED], arrays["atoms"][:, LENGTH], len(form.names)).astype(np.int64)
     meta: Meta = {
         "program": str(reasoner.program),
@@ -45,13 +46,13 @@ def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "timeline": "rational" if form.grid.dense else "integer",
         "memory": reasoner.memory,
         "parts": reasoner.parts,
-        "bounded": reasoner._bounded,
+        "bounded": evaluation.bounded,
         "form": _fingerprint(form),
-        "delays": [[name, str(delay)] for name, delay in reasoner._delays.items()],
+        "delays": [[name, str(delay)] for name, delay in evaluation.delays.items()],
         "at": None if output is None else output.state(),
         "clock": format_time(reasoner.stats.t),
         "denominator": form.grid.denominator,
-        "positions": reasoner._at[: REPORTED + 1].tolist(),
+        "positions": evaluation.at[: REPORTED + 1].tolist(),
         "dates": reasoner.dates,
         "late": reasoner.late,
         "taken": reasoner.taken,
@@ -67,18 +68,15 @@ def put_back(
 
     `background` is what changed rules may read of it; what the state holds of it stays as it is.
     """
-    reasoner._grid = Grid(reasoner._dense, meta["denominator"])
-    reasoner._at[: REPORTED + 1] = meta["positions"]
+    evaluation = reasoner.evaluation
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
-    reasoner._make()
-    ids = reasoner._symbols.merge_texts(arrays["names"], arrays["names.at"])
-    reasoner._rank()
+    ids = evaluation.stand(meta["denominator"], meta["positions"], (arrays["names"], arrays["names.at"]))
     if not changed:
-        if _fingerprint(reasoner._form) != meta["form"]:
+        if _fingerprint(evaluation.form) != meta["form"]:
             raise _other("this version of tidelog evaluates the program in another way than the one that saved it")
-        reasoner._take_over(arrays, ids)
+        evaluation.take_over(arrays, ids)
         return ()
-    store = Store([arity for _, arity, _ in meta["predicates"]], reasoner._dense, np.zeros(1, np.int64))
+    store = Store([arity for _, arity, _ in meta["predicates"]], evaluation.grid.dense, np.zeros(1, np.int64))
     store.put(arrays, ids)
     # Records that wait for their time are as true as what is held.
     waiting = store.deferred()
@@ -87,7 +85,7 @@ def put_back(
         for i, (name, arity, _) in enumerate(meta["predicates"])
     }
     old = program_of(meta)
-    before = standing(old, meta["query"], reasoner._grid, meta["bounded"])
+    before = standing(old, meta["query"], evaluation.grid, meta["bounded"])
     at = meta["positions"]
     state = Old(
         old,
@@ -97,10 +95,10 @@ def put_back(
         min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
         max(at[NOW], at[LAST]),
     )
-    known = reasoner._known(background)
-    kept = sorted_out(state, reasoner.program, reasoner._form, frozenset(name for name, _ in known.relations))
-    reasoner._derive(kept.rows, known)
-    return tuple(notes(state, reasoner._form, kept, reasoner.query, reasoner.dates))
+    known = given.known(reasoner.program, background)
+    kept = sorted_out(state, reasoner.program, evaluation.form, frozenset(name for name, _ in known.relations))
+    reasoner.taken += evaluation.derive(kept.rows, known)
+    return tuple(notes(state, evaluation.form, kept, reasoner.query, reasoner.dates))
 
 
 def program_of(meta: Meta) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from tidelog.engine import agenda, machine, tables
 from tidelog.engine.fixpoint import parts, relevant, terms
 from tidelog.engine.machine import Code
 from tidelog.engine.plan import Plan, encoded, planned
+from tidelog.engine.steps import Task
 from tidelog.engine.store import Int64s, Store
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.printer import format_rule
@@ -19,6 +20,7 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Constant, Value
 from tidelog.streaming.bounds import Bounds, LooksAhead, bounds
 from tidelog.streaming.normal import for_streams
+from tidelog.streaming.times import OutputTimes
 from tidelog.timeline.grid import Grid
 from tidelog.windows.redundant import kept_rules
 
@@ -243,3 +245,33 @@ def engine(
     asked = numbers[query]
     store.watch(watched | {asked: watched.get(asked, 0) | 1 << agenda.ANSWERS})
     return Engine(store, code, negations, tuple(axioms), np.array([plan.rule.origin for plan in plans], np.int64))
+
+
+def task(form: Standing, made: Engine, query: str, longest: int, output: OutputTimes | None) -> Task:
+    """What compiled code has to know of a query and its rules; facts may be late by `longest` at most."""
+    number, preds, negations = form.names.index(query), range(len(form.names)), made.negations
+    recursive = [any(form.rules[place].predicate in form.recursive for place in group) for group in form.negations]
+    return Task(
+        number,
+        made.store.index(number, ()),
+        form.arities[query],
+        longest,
+        form.bounds.delay[query],
+        form.grid.dense,
+        output is not None,
+        output.denominator // form.grid.denominator if output else 1,
+        output.ticks_between if output else 0,
+        np.array([form.bounds.retention[name] for name in form.names], np.int64),
+        np.array([name in form.persisting for name in form.names], np.bool_),
+        np.array([i for i, name in enumerate(form.names) if name.startswith(VIOLATION)], np.int64),
+        np.array(recursive, np.bool_),
+        *_listed([negations.visits.get(pred, []) for pred in preds], 3),
+        *_listed([negations.readers.get(pred, []) for pred in preds], 4),
+        np.array(negations.plans, np.int64).reshape(-1, 3),
+    )
+
+
+def _listed(groups: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[Int64s, Int64s]:
+    """Groups of words one after the other: where each begins, and the words."""
+    words = [item for group in groups for item in group]
+    return np.cumsum([0, *map(len, groups)]), np.array(words, np.int64).reshape(-1, width)

@@ -1,4 +1,5 @@
-"""The times at which a stream is asked: its own, multiples of a step, or any that increase."""
+"""The times at which a stream is asked (its own, multiples of a step, or any that increase), and how late facts may
+come."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ MANY = 100_000
 
 #: "input", "every:S", or times in increasing order.
 Times = str | Iterable[Fraction | int]
+#: How late facts may come: for all predicates, or by predicate (None: all others).
+Delay = Fraction | int | float | str | Mapping[str | None, Fraction | int | float | str]
 
 
 def duration(value: Fraction | int | float | str) -> Fraction:
@@ -32,6 +35,13 @@ def duration(value: Fraction | int | float | str) -> Fraction:
             )
         )
     return number
+
+
+def delays(delay: Delay) -> dict[str | None, Fraction]:
+    """The delay of each predicate that has its own, and under None that of all others."""
+    if isinstance(delay, Mapping):
+        return {None: Fraction(0)} | {name: duration(value) for name, value in delay.items()}
+    return {None: duration(delay)}
 
 
 class OutputTimes:
@@ -134,16 +144,16 @@ class OutputTimes:
 
     def _push(self, t: Fraction) -> None:
         count = int(self._at[N_TIMES])
-        if count == len(self.heap):
-            self.grow(count + 1)
-        push_time(self.heap, count, self._ticks(t))
+        push_time(self.with_room(count + 1), count, self._ticks(t))
         self._at[N_TIMES] += 1
 
-    def grow(self, count: int) -> None:
-        """Makes room for so many times."""
-        larger = np.empty(max(count, 2 * len(self.heap)), np.int64)
-        larger[: len(self.heap)] = self.heap
-        self.heap = larger
+    def with_room(self, count: int) -> Int64s:
+        """The heap, with room for so many times."""
+        if count > len(self.heap):
+            larger = np.empty(max(count, 2 * len(self.heap)), np.int64)
+            larger[: len(self.heap)] = self.heap
+            self.heap = larger
+        return self.heap
 
     def _ticks(self, t: Fraction) -> int:
         self.fit(t.denominator)

@@ -40,7 +40,7 @@ class Watch:
         cooldown: Length | None = None,
         per: Sequence[int] | None = None,
     ) -> None:
-        arity, points = reasoner._task.arity, reasoner._output is not None
+        arity, points = reasoner.evaluation.task.arity, reasoner.evaluation.output is not None
         config = alerting(changes=changes, dedupe=dedupe, cooldown=cooldown, per=per, arity=arity, points=points)
         if config is None:
             help = "give `changes`, `dedupe` or `cooldown`, or use the reasoner as it is"
@@ -107,9 +107,9 @@ def restored(reasoner: Reasoner, meta: Mapping[str, Any], changed: bool) -> Aler
         raise TidelogError(Diagnostic("TL403", "the state is that of a reasoner without alerts", help=help))
     state = AlertState.from_json(meta["alerts"])
     if state.predicate != reasoner.query:
-        config = alerting(**vars(state.config), arity=reasoner._task.arity)
+        config = alerting(**vars(state.config), arity=reasoner.evaluation.task.arity)
         return AlertState(config or state.config, reasoner.query)
-    if changed and state.needs_starts and reasoner._output is None:
+    if changed and state.needs_starts and reasoner.evaluation.output is None:
         # Incidents that no longer hold by the new rules are dropped; what now holds will be told.
         now = {fact.args for fact in reasoner.begun()[0]}
         state.holding = {args: incident for args, incident in state.holding.items() if args in now}
@@ -119,7 +119,7 @@ def restored(reasoner: Reasoner, meta: Mapping[str, Any], changed: bool) -> Aler
 
 def alerts_of(reasoner: Reasoner, state: AlertState, answers: Iterable[Fact]) -> list[Alert]:
     """The alerts of the step that a reasoner has just taken, and given these answers."""
-    if reasoner._output is not None or not state.needs_starts:
+    if reasoner.evaluation.output is not None or not state.needs_starts:
         return take(state, answers)
     begun, certain = reasoner.begun(state.certain)
     return take(state, answers, begun, certain)
