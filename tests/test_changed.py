@@ -73,6 +73,16 @@ def test_dates_are_printed_as_such() -> None:
     assert longer.notes[-1] == "answers are complete from 2026-01-31T10:00:58Z on"
 
 
+@pytest.mark.parametrize("known", ["C@-5", "C@-16/3"])
+@pytest.mark.parametrize("range_", ["(0,10]", "(0,21/2]"])
+def test_new_rules_and_background_may_be_on_a_finer_grid(known: str, range_: str) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse("Q :- P, Diamondminus(0,3] P."), "Q")
+    reasoner.push(7, ["P"])
+    rules = tl.Program.parse(f"Q :- P, Diamondminus{range_} P, Diamondminus[0,inf) C.")
+    reasoner = tl.Reasoner.load(reasoner.save(), rules, changed=True, background=tl.Dataset.parse(known))
+    assert shown(reasoner.push(13, ["P"]) + reasoner.push("27/2", ["P"]) + reasoner.push(14)) == ["Q@13", "Q@27/2"]
+
+
 def test_nothing_is_lost_before_anything_came() -> None:
     reasoner = change(tl.Reasoner(tl.Program.parse("Q :- P."), "Q"), "Q :- not Diamondminus[0,5] R.")
     assert reasoner.notes[-1] == "answers are complete"

@@ -337,6 +337,21 @@ def test_a_delay_may_be_a_duration() -> None:
     assert answers_of(reasoner.push(101)) == ["Q(b)@40"]
 
 
+def test_times_of_the_stream_may_be_finer_than_those_of_its_facts() -> None:
+    """As in a bucket that gets none of the facts at some of the times."""
+    reasoner = tl.Reasoner(tl.Program.parse("Q(X) :- Diamondminus[0,2] P(X)."), "Q", at="input")
+    found: list[Fact] = []
+    for clock, facts, times in [
+        (1, ["P(a)@1"], ["1"]),
+        (5, [], ["7/3", "10/3"]),
+        (6, ["P(a)@6"], ["5", "6"]),
+        (7, [], []),
+    ]:
+        step = reasoner.take(Fraction(clock), tl.Dataset.from_facts(facts), times=map(Fraction, times))
+        found += step.answers
+    assert [format_fact(fact) for fact in found] == ["Q(a)@1", "Q(a)@7/3", "Q(a)@6"]
+
+
 def test_late_facts_among_many_of_one_step_leave_no_gap() -> None:
     """Many facts of a step are sorted by what they are about; those that are late are left out."""
     program = tl.Program.parse("Q(X) :- P(X), Diamondminus(0,10] P(X).")

@@ -254,14 +254,17 @@ class Evaluation:
         """The stream's own time points, where they are not those of its facts."""
         if self.output is not None:
             self.output.note(times)
-            self._expect(NEG_INF)
+            self._fit_times(self.output)
 
     def _expect(self, last: int) -> None:
         """Gets the output times up to a position ready."""
-        if self.output is None or not self.output.given:
-            return
-        self.output.pull(self.grid.time(last + 1))
-        if self.output.denominator != self.task.ratio * self.grid.denominator:
+        if self.output is not None and self.output.given:
+            self.output.pull(self.grid.time(last + 1))
+            self._fit_times(self.output)
+
+    def _fit_times(self, output: OutputTimes) -> None:
+        """Sets the task again where output times have become finer."""
+        if output.denominator != self.task.ratio * self.grid.denominator:
             self._set_task()
 
     # From facts to records

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import blake2b
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.data.columns import refined
 from tidelog.data.dataset import Dataset
 from tidelog.engine.steps import EVALUATED, FRONTIER, LAST, NOW, REPORTED
 from tidelog.engine.store import Rows, Store
@@ -18,6 +20,7 @@ from tidelog.language.program import Program
 from tidelog.language.tree import facts_of, rules_of, to_tree
 from tidelog.streaming import given
 from tidelog.streaming.changed import Old, notes, sorted_out
+from tidelog.streaming.evaluation import finer
 from tidelog.streaming.standing import Standing, standing
 from tidelog.streaming.state import unpack
 from tidelog.timeline.interval import format_time
@@ -70,7 +73,13 @@ def put_back(
     """
     evaluation = reasoner.evaluation
     reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
-    ids = evaluation.stand(meta["denominator"], meta["positions"], (arrays["names"], arrays["names.at"]))
+    known = given.known(reasoner.program, background)
+    factor = 1
+    if changed and evaluation.grid.dense:  # the new rules, or what they read, may need a finer grid
+        denominator = lcm(meta["denominator"], evaluation.grid.denominator, known.denominator)
+        factor = denominator // meta["denominator"]
+    at = [finer(position, factor) for position in meta["positions"]]
+    ids = evaluation.stand(factor * meta["denominator"], at, (arrays["names"], arrays["names.at"]))
     if not changed:
         if _fingerprint(evaluation.form) != meta["form"]:
             raise _other("this version of tidelog evaluates the program in another way than the one that saved it")
@@ -80,13 +89,12 @@ def put_back(
     store.put(arrays, ids)
     # Records that wait for their time are as true as what is held.
     waiting = store.deferred()
-    held = {
-        name: Rows.joined([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
-        for i, (name, arity, _) in enumerate(meta["predicates"])
-    }
+    held = {}
+    for i, (name, arity, _) in enumerate(meta["predicates"]):
+        rows = Rows.joined([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
+        held[name] = Rows(rows.args, *refined(rows.lo, rows.hi, factor))
     old = program_of(meta)
     before = standing(old, meta["query"], evaluation.grid, meta["bounded"])
-    at = meta["positions"]
     state = Old(
         old,
         before,
@@ -95,7 +103,6 @@ def put_back(
         min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
         max(at[NOW], at[LAST]),
     )
-    known = given.known(reasoner.program, background)
     kept = sorted_out(state, reasoner.program, evaluation.form, frozenset(name for name, _ in known.relations))
     reasoner.taken += evaluation.derive(kept.rows, known)
     return tuple(notes(state, evaluation.form, kept, reasoner.query, reasoner.dates))
