@@ -219,9 +219,8 @@ class BucketProcessor(StatefulProcessor):
             engine.step(Step.from_bytes(deltas[at - size : at]))
         engine.restored = len(state) + len(deltas), perf_counter() - begun
         if self._job.changed and engine.change(self._known()):
-            version = version._replace(
-                base=0
-            )  # the steps so far were of other rules, so that the next one makes a base
+            # The steps so far were of other rules, so the next one makes a base.
+            version = version._replace(base=0)
         return engine, version
 
     def _known(self) -> Dataset:
