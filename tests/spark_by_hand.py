@@ -60,14 +60,15 @@ class _Map:
 class _Handle:
     """The state and the timers of one key."""
 
-    cells: dict[str, Any] = field(default_factory=dict)
+    cells: dict[str, _Cell] = field(default_factory=dict)
+    maps: dict[str, _Map] = field(default_factory=dict)
     timers: set[int] = field(default_factory=set)
 
     def getValueState(self, name: str, schema: str) -> _Cell:  # noqa: N802
-        return self.cells.setdefault(name, _Cell())  # type: ignore[no-any-return]
+        return self.cells.setdefault(name, _Cell())
 
     def getMapState(self, name: str, key: str, value: str) -> _Map:  # noqa: N802
-        return self.cells.setdefault(name, _Map())  # type: ignore[no-any-return]
+        return self.maps.setdefault(name, _Map())
 
     def registerTimer(self, at: int) -> None:  # noqa: N802
         self.timers.add(at)

@@ -107,9 +107,11 @@ def test_bases_and_deltas_may_be_of_many_chunks(most_deltas: int, monkeypatch: p
     for batch, given in zip(batches, expected, strict=True):
         assert next(by_batch(work, [batch])) == given
         for handle in work.handles.values():
-            version = operator.Version(*handle.cells["version"].value)
+            kept = handle.cells["version"].value
+            assert kept is not None
+            version = operator.Version(*kept)
             numbers = range(-version.delta_chunks, version.base_chunks)
-            assert sorted(handle.cells["chunks"].values) == [(number,) for number in numbers], "no more, and no less"
+            assert sorted(handle.maps["chunks"].values) == [(number,) for number in numbers], "no more, and no less"
 
 
 def test_what_is_ahead_of_the_clock_waits_as_it_came() -> None:

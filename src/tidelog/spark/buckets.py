@@ -7,7 +7,6 @@ of the steps since: a step is a function of state and input, so that replaying t
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -31,7 +30,7 @@ from tidelog.model import relation_of
 from tidelog.reasoning import on_timeline, timeline_of
 from tidelog.spark.alerts import packed as packed_alerts
 from tidelog.spark.plan import TIMES, Job, Part, other_layout
-from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed
+from tidelog.spark.rows import ANSWER, CLOCK, LATE, OUT, STATS, Row, addressed, framed, frames
 from tidelog.spark.slices import chosen
 from tidelog.streaming.alerts import AlertState
 from tidelog.streaming.answers import Step as Taken
@@ -40,8 +39,6 @@ from tidelog.streaming.snapshot import differs
 from tidelog.streaming.state import pack, unpack
 from tidelog.streaming.watch import alerts_of, restored
 from tidelog.timeline.interval import INF, Time, format_time, read_time
-
-_LENGTH = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
@@ -55,15 +52,11 @@ class Step:
 
     def to_bytes(self) -> bytes:
         parts = [json.dumps([format_time(self.clock), len(self.facts)]).encode(), *self.facts, *self.clocks]
-        return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
+        return framed(parts)
 
     @staticmethod
     def from_bytes(data: bytes) -> Step:
-        parts, at = [], 0
-        while at < len(data):
-            (size,) = _LENGTH.unpack_from(data, at)
-            at += _LENGTH.size + size
-            parts.append(data[at - size : at])
+        parts = list(frames(data))
         clock, facts = json.loads(parts[0])
         return Step(read_time(clock), parts[1 : 1 + facts], parts[1 + facts :])
 

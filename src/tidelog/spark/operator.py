@@ -10,7 +10,6 @@ token, is made from base and deltas.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -23,7 +22,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.spark.awaited_buckets import AwaitedBucket
 from tidelog.spark.buckets import Bucket, Step, timely
 from tidelog.spark.plan import Job
-from tidelog.spark.rows import CLOCK, FACTS, Row, chunks, from_clock
+from tidelog.spark.rows import CLOCK, FACTS, Row, chunks, framed, frames, from_clock
 from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ _SINCE: dict[tuple[str, int, int], float] = {}
 #: Seconds after which an engine is dropped that nobody has asked for: its query may have ended.
 _IDLE = 600.0
 
-_LENGTH = struct.Struct("<q")
 #: A new base is made after so many steps, or once they have an eighth of its bytes (or are no longer small): to replay
 #: some MB of steps takes a second, to load a base some hundred.
 _MOST_DELTAS = 32
@@ -176,7 +174,7 @@ class BucketProcessor(StatefulProcessor):
         if not version.base or version.steps >= _MOST_DELTAS or full:
             self._keep(engine.save(), token, version)
         else:
-            count = self._put(_LENGTH.pack(len(delta)) + delta, -1 - version.delta_chunks, -1)
+            count = self._put(framed([delta]), -1 - version.delta_chunks, -1)
             more = {"deltas": version.deltas + len(delta), "delta_chunks": version.delta_chunks + count}
             self._version.update(version._replace(token=token, steps=version.steps + 1, **more))
         _cache((self._run, self._part.number, bucket), token, engine)
@@ -212,11 +210,9 @@ class BucketProcessor(StatefulProcessor):
         begun = perf_counter()
         state = self._get(range(version.base_chunks))
         engine = self.engine.load(self._job, self._part, state, changed=self._job.changed)
-        deltas, at = self._get(range(-1, -1 - version.delta_chunks, -1)), 0
-        while at < len(deltas):
-            (size,) = _LENGTH.unpack_from(deltas, at)
-            at += _LENGTH.size + size
-            engine.step(Step.from_bytes(deltas[at - size : at]))
+        deltas = self._get(range(-1, -1 - version.delta_chunks, -1))
+        for delta in frames(deltas):
+            engine.step(Step.from_bytes(delta))
         engine.restored = len(state) + len(deltas), perf_counter() - begun
         if self._job.changed and engine.change(self._known()):
             # The steps so far were of other rules, so the next one makes a base.

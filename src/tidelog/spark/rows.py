@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -39,6 +40,8 @@ SAVED = "bucket int, stage int, t string, number int, chunk binary"
 
 #: What is large is cut into chunks of so many bytes, so that Spark never has more of it in memory at once.
 CHUNK = 1 << 20
+
+_LENGTH = struct.Struct("<q")
 
 #: Rows that are on their way to the user have passed all stages.
 OUT = 1 << 30
@@ -75,6 +78,20 @@ def addressed(
 
 def chunks(data: bytes) -> list[bytes]:
     return [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+
+
+def framed(parts: Iterable[bytes]) -> bytes:
+    """Parts one after the other, each with its length before it."""
+    return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
+
+
+def frames(data: bytes) -> Iterator[bytes]:
+    """The parts that `framed` was given."""
+    at = 0
+    while at < len(data):
+        (size,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size + size
+        yield data[at - size : at]
 
 
 def on_clock(t: Fraction) -> int:
