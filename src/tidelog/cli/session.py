@@ -18,6 +18,7 @@ from tidelog.language.program import Program
 from tidelog.reasoning import Inconsistent
 from tidelog.streaming.alerts import Alert, AlertState
 from tidelog.streaming.answers import Answers, Step
+from tidelog.streaming.given import timed
 from tidelog.streaming.observing import Observer
 from tidelog.streaming.reading import background_first, is_live, pieces, up_to
 from tidelog.streaming.reasoner import Reasoner
@@ -200,8 +201,7 @@ class Session:
         self.resumed = True
 
     def _timed(self, data: Dataset) -> Dataset:
-        if self.program.temporal:
-            data = data.timed(self.program.temporal.temporal)
+        data = timed(self.program, data)
         if self.assumed:
             from tidelog.windows.assumed import refuse_others
 
