@@ -1,8 +1,10 @@
-# Needs Python 3.11 or newer and nothing else: the environment is made in .venv, and installed from PyPI.
+# Needs Python 3.11 or newer and nothing else: the environment is created in .venv, with packages from PyPI.
+# `make help` lists the targets.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 BENCH_FLAGS  ?=
@@ -11,119 +13,132 @@ FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
-.PHONY: test lint types unit demo bench pictures soak fuzz format clean bench-spark bench-hypotheses bench-window bench-stable test-faults test-cluster test-kafka docs drawings page test-browser
+.PHONY: help quick test lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-kafka \
+	test-browser format docs drawings page demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
+	soak fuzz release clean
 
-test: lint types unit docs
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1	\2/' | expand -t 20
 
-lint: $(VENV)/.dev
+# Checks
+
+quick: lint types kernels  ## lint, types and the fast tests, in under two minutes once kernels are compiled
+	$(BIN)/pytest $(PYTEST_FLAGS) -q -m 'not slow' tests/unit
+
+# All shards below in one run: tests that share a Spark session stay on one worker, and the other one takes the rest.
+test: lint types kernels docs  ## lint, types, all tests, and the documentation site
+	$(BIN)/pytest $(PYTEST_FLAGS)
+
+lint: $(VENV)/.dev  ## style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.dev
+types: $(VENV)/.dev  ## static types
 	$(BIN)/mypy --strict
 
-# One run first compiles the kernels into the cache, so that parallel workers find them there.
-unit: $(VENV)/.dev
-	$(BIN)/python tests/warm.py
-	$(BIN)/pytest $(PYTEST_FLAGS)
+# Compiles the kernels into their cache, so that parallel workers find them there.
+kernels: $(VENV)/.dev
+	$(BIN)/tidelog warm
 
-# Some minutes each: jobs on Spark whose processes are killed, on clusters of several processes, and between the topics of
-# a broker, which comes from Maven Central.
-test-faults: $(VENV)/.dev
-	$(BIN)/python tests/warm.py
-	$(BIN)/pytest -m faults tests/test_spark_faults.py
+test-unit: kernels  ## unit tests, and the examples in docstrings
+	$(BIN)/pytest $(PYTEST_FLAGS) tests/unit src
 
-test-cluster: $(VENV)/.dev
-	$(BIN)/python tests/warm.py
-	$(BIN)/pytest -m cluster tests/test_spark_cluster.py
+test-property: kernels  ## random programs against slow evaluators
+	$(BIN)/pytest $(PYTEST_FLAGS) tests/property
 
-test-kafka: $(VENV)/.kafka
-	$(BIN)/python tests/warm.py
+test-spark: kernels  ## jobs on a local Spark
+	$(BIN)/pytest $(PYTEST_FLAGS) tests/spark
+
+test-docs: kernels  ## every command of the documentation
+	$(BIN)/pytest $(PYTEST_FLAGS) tests/docs
+
+# Some minutes each.
+test-faults: kernels  ## jobs on Spark whose processes are killed
+	$(BIN)/pytest -m faults tests/spark/test_spark_faults.py
+
+test-cluster: kernels  ## jobs on Spark clusters of several processes
+	$(BIN)/pytest -m cluster tests/spark/test_spark_cluster.py
+
+test-kafka: kernels $(VENV)/.kafka  ## jobs between the topics of a broker, which comes from Maven Central
 	$(BIN)/pytest -m kafka tests/kafka
 
-# The documentation as a site in build/site; a link that leads nowhere is an error.
-docs: $(VENV)/.docs
-	rm -rf build/pages build/site && mkdir -p build/pages
-	cp -R docs examples README.md CHANGELOG.md build/pages
-	$(BIN)/zensical build --strict
-
-drawings: $(VENV)/.run
-	$(BIN)/python docs/draw.py
-
-# The bundle of the pages, which is committed: only who changes the sources in page/ needs Node.
-page:
-	command -v npm > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
-	cd page && npm ci && npm run types && npm run build
-
-# The pages in a real Chromium, which comes with the system's packages: where it is missing and cannot be installed, the
-# tests are skipped and say so.
-test-browser: $(VENV)/.browser
+# Chromium comes with the system's packages: where it is missing and cannot be installed, the tests are skipped and say so.
+test-browser: kernels $(VENV)/.browser  ## pages in a real Chromium
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) || true
-	$(BIN)/python tests/warm.py
 	$(BIN)/pytest -m browser tests/browser
 
-demo: $(VENV)/.spark
-	$(BIN)/tidelog demo
+fuzz: $(VENV)/.dev  ## look for programs on which the engine is wrong, for FUZZ_SECONDS
+	$(BIN)/python tests/support/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
 
-bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
-
-pictures: $(VENV)/.bench
-	$(BIN)/python benchmarks/pictures.py
-
-bench-spark: $(VENV)/.spark
-	$(BIN)/python benchmarks/spark.py $(BENCH_FLAGS)
-
-bench-hypotheses: $(VENV)/.run
-	$(BIN)/python benchmarks/hypotheses.py $(BENCH_FLAGS)
-
-bench-window: $(VENV)/.dev
-	$(BIN)/python benchmarks/window.py $(BENCH_FLAGS)
-
-bench-stable: $(VENV)/.bench
-	$(BIN)/python benchmarks/stable.py $(BENCH_FLAGS)
-
-soak: $(VENV)/.bench
-	$(BIN)/python benchmarks/soak.py --facts $(FACTS)
-
-fuzz: $(VENV)/.dev
-	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
-
-format: $(VENV)/.dev
+format: $(VENV)/.dev  ## fix style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:
+# Documentation and pages
+
+docs: $(VENV)/.docs  ## the documentation as a site in build/site; a broken link is an error
+	rm -rf build/pages build/site && mkdir -p build/pages
+	cp -R docs examples README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.md build/pages
+	$(BIN)/zensical build --strict
+
+drawings: $(VENV)/.run  ## the drawings of rules in docs/img
+	$(BIN)/python docs/draw.py
+
+# The bundle is committed: you need Node only if you change the sources in page/.
+page:  ## the bundle of the HTML pages, from the sources in page/
+	command -v npm > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
+	cd page && npm ci && npm run types && npm run build
+
+demo: $(VENV)/.spark  ## find jams in generated traffic with a job on Spark
+	$(BIN)/tidelog demo
+
+# Benchmarks
+
+bench: $(VENV)/.bench  ## batch and streams, compared with other systems
+	$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+
+pictures: $(VENV)/.bench  ## charts of the memory and time of streams
+	$(BIN)/python benchmarks/pictures.py
+
+bench-spark: $(VENV)/.spark  ## jobs on Spark
+	$(BIN)/python benchmarks/spark.py $(BENCH_FLAGS)
+
+bench-hypotheses: $(VENV)/.run  ## hypothetical answers
+	$(BIN)/python benchmarks/hypotheses.py $(BENCH_FLAGS)
+
+bench-window: $(VENV)/.dev  ## the search for windows
+	$(BIN)/python benchmarks/window.py $(BENCH_FLAGS)
+
+bench-stable: $(VENV)/.bench  ## stable models, compared with clingo and telingo
+	$(BIN)/python benchmarks/stable.py $(BENCH_FLAGS)
+
+soak: $(VENV)/.bench  ## one long stream of FACTS million facts
+	$(BIN)/python benchmarks/soak.py --facts $(FACTS)
+
+# Releases: CONTRIBUTING.md says what comes before and after.
+release: $(VENV)/.release  ## build the packages in dist/ and check them; publishes nothing
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	@echo "dist/ is ready. To publish: git tag v$$($(BIN)/python -c 'import tidelog; print(tidelog.__version__)'), push the tag, twine upload dist/*"
+
+clean:  ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Environments: one per set of extras, all in .venv.
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(PIP) -e .
 	touch $@
 
-$(VENV)/.spark: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
+$(VENV)/.spark $(VENV)/.dev $(VENV)/.docs $(VENV)/.bench $(VENV)/.release: $(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[$*]'
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	touch $@
-
-$(VENV)/.kafka: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,kafka]'
-	touch $@
-
-$(VENV)/.docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
-	touch $@
-
-$(VENV)/.browser: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,browser]'
-	touch $@
-
-$(VENV)/.bench: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+$(VENV)/.kafka $(VENV)/.browser: $(VENV)/.%: $(VENV)/.dev
+	$(PIP) -e '.[dev,$*]'
 	touch $@

@@ -1,7 +1,7 @@
-"""Hypothetical answers, measured: `make bench-hypotheses`.
+"""Hypothetical answers: `make bench-hypotheses`.
 
-The query for malfunctions of wind turbines, over readings that come late and in any order within their delay. Only
-taking arrivals is measured, in CPU seconds; making the stream and printing are not. Each row is one run.
+The query finds malfunctions of wind turbines, over readings that arrive late and in any order within their delay. Times
+are CPU seconds for taking arrivals, without generating the stream and printing. Each row is one run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 import tidelog as tl
-from rows import Row
+from table_rows import Row
 from tidelog.generate import turbines
+from tidelog.generate.rule_files import read_rules
 from tidelog.generate.turbines import Reading
-from tidelog.hypothetical.regular import Regular
+from tidelog.hypothetical import Hypotheses
+from tidelog.hypothetical.regular_hypotheses import RegularHypotheses
 
-GOAL = "100,000 arrivals a second"
+GOAL = "100,000 arrivals per second"
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,10 @@ class Stream:
     high: float
 
     def batches(self) -> Iterator[list[Reading]]:
-        """What arrives at 0, 1, 2, ..., shuffled."""
-        return turbines.batches(self.turbines, self.readings // self.turbines, delay=self.delay, high=self.high)
+        """Yield the readings that arrive at 0, 1, 2, ..., shuffled."""
+        return turbines.generate_batches(
+            self.turbines, self.readings // self.turbines, delay=self.delay, high=self.high
+        )
 
 
 @dataclass
@@ -49,14 +53,14 @@ class Run:
     most_open: int = 0
 
     @property
-    def each(self) -> float:
-        """Microseconds an arrival."""
+    def per_arrival(self) -> float:
+        """Microseconds per arrival."""
         return self.cpu / self.arrivals * 1e6
 
 
 def run(stream: Stream, query: str = "Malf(X,T)", delay: list[str] | None = None, text: bool = False) -> Run:
-    program = tl.Program.parse(turbines.program(), syntax="tdl")
-    session = tl.Hypotheses(program, query, delay=delay or stream.delay)
+    program = tl.Program.parse(read_rules("turbines.tdl"), syntax="tdl")
+    session = Hypotheses(program, query, delay=delay or stream.delay)
     found = Run()
     for tau, batch in enumerate(stream.batches()):
         facts = [f"{name}({','.join(args)},{t})" for name, args, t in batch] if text else batch
@@ -72,59 +76,59 @@ def run(stream: Stream, query: str = "Malf(X,T)", delay: list[str] | None = None
     return found
 
 
-def row(what: str, found: Run, goal: str = "", note: str = "") -> Row:
-    rate = f"{found.arrivals / found.cpu:,.0f} a second"
+def build_row(what: str, found: Run, goal: str = "", note: str = "") -> Row:
+    rate = f"{found.arrivals / found.cpu:,.0f} per second"
     notes = [f"{found.answers:,} answers", f"at most {found.most_open:,} open", note]
     return Row(what, found.arrivals, found.cpu, found.wall, rate, goal, "; ".join(filter(None, notes)))
 
 
-def speed(readings: int) -> Iterator[Row]:
-    """The goal, and how cost grows with the delay."""
+def measure_speed(readings: int) -> Iterator[Row]:
+    """Measure the rate of arrivals, and how it depends on the delay."""
     for high in (0.1, 1.0):
         for delay in (0, 1, 5, 20):
             found = run(Stream(10_000, readings, delay, high))
-            yield row(f"10,000 turbines, {high:.0%} high, delay {delay}", found, GOAL)
+            yield build_row(f"10,000 turbines, {high:.0%} high, delay {delay}", found, GOAL)
     found = run(Stream(10_000, readings, 5, 1.0), text=True)
-    yield row("the same as text, 100% high, delay 5", found, GOAL)
+    yield build_row("the same as text, 100% high, delay 5", found, GOAL)
 
 
-def openness(readings: int) -> Iterator[Row]:
-    """The cost of an arrival as more and more hypotheses are open; also for hypotheses of any shape."""
+def measure_open(readings: int) -> Iterator[Row]:
+    """Measure the cost per arrival as more hypotheses are open; also for hypotheses of any shape."""
     base: dict[str, float] = {}
     for what, delay in (("delay 5", None), ("delays by constant", ["5", "Temp(wt1,_)=6"])):
         for number in (100, 1_000, 10_000):
             found = run(Stream(number, readings // 2, 5, 1.0), "Malf(X,T)", delay)
-            growth = found.each / base.setdefault(what, found.each)
-            note = f"{growth:.2f} of the smallest's cost an arrival"
-            yield row(f"{what}: {number:,} turbines", found, GOAL, note)
+            growth = found.per_arrival / base.setdefault(what, found.per_arrival)
+            note = f"{growth:.2f} of the smallest's cost per arrival"
+            yield build_row(f"{what}: {number:,} turbines", found, GOAL, note)
     first = 0.0
     for size in (1, 2, 4):
         found = run(Stream(1_000, size * readings // 20, 2, 0.1), "Defective(X,T)")
-        first = first or found.each
-        note = f"{found.each / first:.2f} of the smallest's cost an arrival"
-        yield row(f"open times (Defective): {size} x as long", found, "", note)
+        first = first or found.per_arrival
+        note = f"{found.per_arrival / first:.2f} of the smallest's cost per arrival"
+        yield build_row(f"open times (Defective): {size} x as long", found, "", note)
 
 
-def memory(readings: int) -> Iterator[Row]:
-    """What a session holds in the middle and at the end of a stream: what is within the delay."""
+def measure_memory(readings: int) -> Iterator[Row]:
+    """Measure the memory of a session in the middle and at the end of a stream: it depends on the delay only."""
     for delay in (1, 5, 20):
         stream = Stream(2_000, readings // 5, delay, 1.0)
         steps = stream.readings // stream.turbines
-        session = tl.Hypotheses(tl.Program.parse(turbines.program(), syntax="tdl"), "Malf(X,T)", delay=delay)
+        session = Hypotheses(tl.Program.parse(read_rules("turbines.tdl"), syntax="tdl"), "Malf(X,T)", delay=delay)
         held: list[int] = []
         for tau, batch in enumerate(stream.batches()):
             session.push(tau, batch)
             if tau in (steps // 2, steps - 1):
-                held.append(_size(session))
+                held.append(_measure_size(session))
         figure = f"{held[-1] / held[0]:.2f} x"
         note = f"{held[-1] / 1e6:.1f} MB for {stream.turbines:,} turbines"
         yield Row(f"held at the end / in the middle, delay {delay}", stream.readings, 0, 0, figure, "1.00 x", note)
 
 
-def _size(session: tl.Hypotheses) -> int:
-    """The bytes of everything that a session holds and that is its own."""
+def _measure_size(session: Hypotheses) -> int:
+    """Return the bytes of everything that a session owns."""
     seen: set[int] = set()
-    assert isinstance(session._store, Regular)
+    assert isinstance(session._store, RegularHypotheses)
     waiting: list[object] = [tables.masks for tables in session._store.tables.values()]
     size = 0
     while waiting:
@@ -144,7 +148,7 @@ def main() -> None:
     table = Table(title="hypothetical answers", box=None, title_justify="left", pad_edge=False)
     for title in ("what", "arrivals", "CPU s", "figure", "goal", "note"):
         table.add_column(title, justify="right" if title in ("arrivals", "CPU s", "figure") else "left")
-    for part in (speed, openness, memory):
+    for part in (measure_speed, measure_open, measure_memory):
         for found in part(readings):
             cpu = f"{found.cpu:.2f}" if found.cpu else ""
             table.add_row(found.what, f"{found.facts:,}", cpu, found.figure, found.goal, found.note)

@@ -1,8 +1,8 @@
-"""Pictures of what streams hold and how long steps take: `make pictures` draws them into build/pictures.
+"""Charts of the facts that streams hold and of step times: `make pictures` draws them into build/pictures.
 
-They are those of the literature on stream reasoning with DatalogMTL: facts that come and facts that are held over
-time, step times over time, and how what is held grows with the density of the stream. The docs show some of those of
-generated data, copied to docs/img; pictures of real streams are not part of the project.
+They are the charts of the literature on stream reasoning with DatalogMTL: facts that arrive and facts held over time,
+step times over time, and how the facts held grow with the density of the stream. The docs show some charts of generated
+data, copied to docs/img; charts of real streams are not part of the project.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 
 import streaming
+from locations import ROOT, TRAFFIC_DATA
 from run import CANDIDATES
-from streaming import ROOT, SCIENTISTS, SHORT_STOP, Query, Run, Series, run
+from streaming import SCIENTISTS, SHORT_STOP, Query, Run, Series, run
 from tidelog.generate import lubm
 
 BUILD = ROOT / "build" / "pictures"
-#: Readable by everybody, and in print.
+#: Colours that everybody can tell apart, also in print.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#7a4fa3")
 SIZES = (250_000, 500_000, 750_000, 1_000_000)
 DENSITIES = (1, 2, 5, 10, 20, 50, 100)
@@ -35,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One diagram. Scales are linear from 0 unless `logarithmic`."""
+    """One chart. Scales are linear from 0 unless `logarithmic`."""
 
     title: str
     x: str
@@ -46,7 +47,7 @@ class Panel:
 
 
 def draw(path: Path, *panels: Panel) -> None:
-    """Panels side by side."""
+    """Draw panels side by side into a file."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -83,11 +84,11 @@ def draw(path: Path, *panels: Panel) -> None:
     pyplot.close(figure)
 
 
-def universities(folder: Path) -> Iterator[Path]:
-    """What is held over time for a query that is not recursive, and for one that is, as streams get denser."""
+def draw_universities(folder: Path) -> Iterator[Path]:
+    """Draw the facts held over time, for a query without and one with recursion, as streams get denser."""
     plain = Query("\n".join(CANDIDATES), "AssociateProfessorCandidate", step=Fraction(1, 2))
     recursive = Query(SCIENTISTS, "Scientist", step=Fraction(1, 2))
-    texts = {f"{count / 1e6:g} M facts": "\n".join(lubm.facts(count)) for count in SIZES}
+    texts = {f"{count / 1e6:g} M facts": "\n".join(lubm.generate_facts(count)) for count in SIZES}
     panels = []
     for title, query in (("University data, not recursive", plain), ("University data, recursive", recursive)):
         found = {label: run(query, text, ordered=False) for label, text in texts.items()}
@@ -97,49 +98,53 @@ def universities(folder: Path) -> Iterator[Path]:
     yield folder / "university-held.png"
 
 
-def traffic(folder: Path, name: str, streams: dict[str, str]) -> Iterator[Path]:
-    """Short stops: facts that come, facts that are held, and what steps take."""
+def draw_traffic(folder: Path, name: str, streams: dict[str, str]) -> Iterator[Path]:
+    """Draw facts that arrive, facts held and step times for short stops."""
     query = Query(SHORT_STOP, "ShortStop", at="input")
-    found = {label: _steadiest(query, text) for label, text in streams.items()}
+    found = {label: _run_steadily(query, text) for label, text in streams.items()}
     for what, title, y, series in (
-        ("facts", "Facts that come", "facts a second", lambda one: one.came),
+        ("facts", "Facts that arrive", "facts per second", lambda one: one.arrived),
         ("held", "Facts held", "facts held", lambda one: one.held),
-        ("steps", "Time of a step", "microseconds of a step", lambda one: one.steps * 1e6),
+        ("steps", "Time of a step", "microseconds per step", lambda one: one.steps * 1e6),
     ):
         path = folder / f"{name}-{what}.png"
-        draw(path, Panel(f"{title}, short stops", "seconds of the stream", y, _lines(found, series)))
+        draw(path, Panel(f"{title}, short stops", "seconds of the stream", y, _build_lines(found, series)))
         yield path
 
 
-def _steadiest(query: Query, text: str, repeats: int = 5) -> Run:
-    """Runs of the same steps, each step with the least time that it took: other work on the machine disturbs some."""
+def _run_steadily(query: Query, text: str, repeats: int = 5) -> Run:
+    """Run several times and keep the least time of each step: other work on the machine disturbs some."""
     runs = [run(query, text, ordered=True) for _ in range(repeats + 1)][1:]
     runs[0].steps = np.min([one.steps for one in runs], axis=0)
     return runs[0]
 
 
-def _lines(found: dict[str, Run], series: Callable[[Run], Series]) -> tuple[Line, ...]:
+def _build_lines(found: dict[str, Run], series: Callable[[Run], Series]) -> tuple[Line, ...]:
     return tuple(Line(label, one.clock, series(one)) for label, one in found.items())
 
 
-def density(folder: Path) -> Iterator[Path]:
-    """How the most that is held grows with the density of the stream, for both ways to keep the past."""
+def draw_density(folder: Path) -> Iterator[Path]:
+    """Draw how the most facts held grow with the density of the stream, for both memory modes."""
     lines = []
     for memory in ("generic", "bounded"):
         most = [
-            run(Query(streaming.NEAR, "Q", at="input", memory=memory), streaming.readings(dense), True).most
+            run(
+                Query(streaming.NEAR, "Q", at="input", memory=memory), streaming.generate_readings(dense), True
+            ).most_held
             for dense in DENSITIES
         ]
         lines.append(Line(f"--memory {memory}", DENSITIES, most))
     title = "20 sensors, a rule that looks back 3 seconds"
     path = folder / "density.png"
-    draw(path, Panel(title, "readings a second of a sensor", "most facts held", tuple(lines), True, True))
+    draw(path, Panel(title, "readings per second and sensor", "most facts held", tuple(lines), True, True))
     yield path
 
 
-def soak(path: Path, facts: Sequence[float], megabytes: Sequence[float], steps: Mapping[str, Sequence[float]]) -> None:
-    """A long run: memory of the process, and percentiles of step times, as facts go by."""
-    x = "facts that have come"
+def draw_soak(
+    path: Path, facts: Sequence[float], megabytes: Sequence[float], steps: Mapping[str, Sequence[float]]
+) -> None:
+    """Draw the memory of the process and percentiles of step times over a long run."""
+    x = "facts so far"
     draw(
         path,
         Panel("Memory of the process", x, "megabytes", (Line("memory", facts, megabytes),)),
@@ -148,15 +153,15 @@ def soak(path: Path, facts: Sequence[float], megabytes: Sequence[float], steps: 
 
 
 def main() -> None:
-    run(Query(SHORT_STOP, "ShortStop", at="input"), streaming.generated_traffic(5, 20), True)  # loads kernels
-    generated = {f"{n} vehicles": streaming.generated_traffic(n) for n in (390, 115)}
-    drawn = [density(BUILD), traffic(BUILD, "traffic", generated), universities(BUILD)]
-    real = {f"S{n}": streaming.REAL.with_name(f"traffic-S{n}.txt") for n in (2, 1)}
+    run(Query(SHORT_STOP, "ShortStop", at="input"), streaming.generate_traffic(5, 20), True)  # loads kernels
+    generated = {f"{n} vehicles": streaming.generate_traffic(n) for n in (390, 115)}
+    drawn = [draw_density(BUILD), draw_traffic(BUILD, "traffic", generated), draw_universities(BUILD)]
+    real = {f"S{n}": TRAFFIC_DATA / f"traffic-S{n}.txt" for n in (2, 1)}
     if all(path.exists() for path in real.values()):
         texts = {label: path.read_text(encoding="utf-8") for label, path in real.items()}
-        drawn.append(traffic(BUILD, "real-traffic", texts))
+        drawn.append(draw_traffic(BUILD, "real-traffic", texts))
     else:
-        print("there is no ../shared/data with traffic-S1.txt and traffic-S2.txt: no pictures of the real streams")
+        print("the real traffic streams are missing (set TIDELOG_DATA): no charts of them")
     for paths in drawn:
         for path in paths:
             print(path.relative_to(ROOT))

@@ -1,7 +1,7 @@
-"""The benchmark table: `make bench`, or `make bench BENCH_FLAGS=--large` for more facts too.
+"""The benchmark table: `make bench`, or `make bench BENCH_FLAGS=--large` for more facts.
 
-Times are CPU seconds of this process, the best of several runs. Ours are warm: every measured call has run once on a
-small input before, so that compiled kernels are loaded. Ratios compare rows of one run only.
+Times are CPU seconds of this process, the best of several runs. tidelog is warm: every measured call has run once on a
+small input before, so that compiled kernels are loaded. Compare only rows of the same run.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ from rich.table import Table
 
 import streaming
 import tidelog as tl
-from rows import Row, measured
-from tidelog.engine.store import Rows, Store
+from table_rows import Row, measure
+from tidelog.engine.fact_store import Rows, Store
 from tidelog.generate import lubm
+from tidelog.generate.rule_files import read_rules
 
-#: One rule an item, without the dot at its end, as its peers read it too.
-CANDIDATES = [str(rule.text).replace(" ", "").rstrip(".") for rule in tl.Program.parse(lubm.program()).rules]
+#: One rule per item, without the final dot, as meteor-reasoner reads it too.
+CANDIDATES = [str(rule.text).replace(" ", "").rstrip(".") for rule in tl.Program.parse(read_rules("lubm.dmtl")).rules]
 HORIZON = 300
 REPEATS = 5
-#: For what takes hundredths of a second, which other work on the machine disturbs most.
+#: For calls of a few hundredths of a second, which other work on the machine disturbs most.
 MORE_REPEATS = 15
 
 
-GROWTH = """
-The number of records that the engine takes grows with the facts. What else grows is memory: a small set stays in the
-processor's caches, and a large one takes fresh pages from the system, whose CPU time counts here."""
+GROWTH_NOTE = """
+The engine's work grows linearly with the facts. The rest is memory: a small set stays in the processor's caches, and a
+large one takes fresh pages from the system, whose CPU time counts here."""
 
 
-def tidelog_batch(rules: list[str], path: Path) -> tl.Model:
-    """Loading and reasoning to the fixpoint."""
+def run_tidelog(rules: list[str], path: Path) -> tl.Model:
+    """Load the facts and compute the model."""
     return tl.materialise(tl.Program.parse("\n".join(rules)), tl.Dataset.load(path))
 
 
-def meteor_batch(rules: list[str], path: Path, mode: str) -> Any:
-    """The same with meteor-reasoner: its loader, its coalescing, its materialisation to the fixpoint."""
+def run_meteor(rules: list[str], path: Path, mode: str) -> Any:
+    """Do the same with meteor-reasoner: its loader, its coalescing, its materialisation to the fixpoint."""
     from meteor_reasoner.materialization.coalesce import coalescing_d
     from meteor_reasoner.materialization.materialize import materialize
     from meteor_reasoner.utils.loader import load_dataset, load_program
@@ -59,12 +60,12 @@ def meteor_batch(rules: list[str], path: Path, mode: str) -> Any:
     return data
 
 
-def against_meteor(folder: Path) -> Iterator[Row]:
-    """The non-recursive program over 100,000 facts, loading included, for both."""
+def compare_with_meteor(folder: Path) -> Iterator[Row]:
+    """Measure both systems on the non-recursive program over 100,000 facts, including loading."""
     count = 100_000
     path = folder / "lubm-100k.facts"
-    lubm.write(path, count)
-    model, cpu, wall = measured(partial(tidelog_batch, CANDIDATES, path), MORE_REPEATS)
+    lubm.write_facts(path, count)
+    model, cpu, wall = measure(partial(run_tidelog, CANDIDATES, path), MORE_REPEATS)
     what = "LUBM, not recursive, load and reason"
     try:
         import meteor_reasoner  # noqa: F401
@@ -72,12 +73,12 @@ def against_meteor(folder: Path) -> Iterator[Row]:
         note = "meteor-reasoner is not installed (pip install tidelog[bench])"
         yield Row(f"{what}: tidelog", count, cpu, wall, "", "100 times as fast as meteor-reasoner", note)
         return
-    # As for tidelog: warm (its modules are imported by then), and the best of several runs.
+    # As for tidelog: warm (its modules are imported), and the best of several runs.
     small = folder / "warm.facts"
-    meteor_batch(CANDIDATES, small, "seminaive")
-    runs = {mode: measured(partial(meteor_batch, CANDIDATES, path, mode), REPEATS) for mode in ("seminaive", "naive")}
+    run_meteor(CANDIDATES, small, "seminaive")
+    runs = {mode: measure(partial(run_meteor, CANDIDATES, path, mode), REPEATS) for mode in ("seminaive", "naive")}
     mode, (data, peer_cpu, peer_wall) = min(runs.items(), key=lambda run: run[1][1])
-    ours = {f"{fact.predicate}({','.join(map(str, fact.args))})@{fact.interval.bracketed()}" for fact in model}
+    ours = {f"{fact.predicate}({','.join(map(str, fact.args))})@{fact.interval.with_brackets()}" for fact in model}
     theirs = {
         f"{name}({','.join(term.name for term in entity)})@{span}"
         for name in data
@@ -90,77 +91,79 @@ def against_meteor(folder: Path) -> Iterator[Row]:
     yield Row(f"{what}: tidelog", count, cpu, wall, f"{peer_cpu / cpu:.0f} x as fast", "100 x", agree)
 
 
-def growth(folder: Path, sizes: list[int]) -> Iterator[Row]:
-    """The recursive program to time 300, and loading, as the data grows: what a fact costs at each size."""
+def measure_growth(folder: Path, sizes: list[int]) -> Iterator[Row]:
+    """Measure loading, and the recursive program to time 300, at several sizes: the cost per fact."""
     program = tl.Program.parse(streaming.SCIENTISTS)
     loading: list[Row] = []
     reasoning: list[Row] = []
     base: dict[str, float] = {}
 
-    def row(what: str, count: int, cpu: float, wall: float, goal: str, note: str) -> Row:
-        each = cpu / count * 1e9
-        linear = f"{each / base.setdefault(what, each):.2f} of the smallest's"
-        return Row(what, count, cpu, wall, f"{each:.0f} ns a fact", goal, "; ".join(filter(None, [linear, note])))
+    def build_row(what: str, count: int, cpu: float, wall: float, goal: str, note: str) -> Row:
+        per_fact = cpu / count * 1e9
+        relative = f"{per_fact / base.setdefault(what, per_fact):.2f} of the smallest's"
+        return Row(
+            what, count, cpu, wall, f"{per_fact:.0f} ns per fact", goal, "; ".join(filter(None, [relative, note]))
+        )
 
     for count in sizes:
         path = folder / f"lubm-{count}.facts"
-        lubm.write(path, count)
+        lubm.write_facts(path, count)
         repeats = MORE_REPEATS if count < 1_000_000 else REPEATS if count == 1_000_000 else 2
-        data, load_cpu, load_wall = measured(partial(tl.Dataset.load, path), repeats)
-        model, cpu, wall = measured(partial(tl.materialise, program, data, between=(0, HORIZON)), repeats)
+        data, load_cpu, load_wall = measure(partial(tl.Dataset.load, path), repeats)
+        model, cpu, wall = measure(partial(tl.materialise, program, data, between=(0, HORIZON)), repeats)
         path.unlink()
-        rate = f"{count / load_cpu / 1e6:.1f} million facts a second"
-        loading.append(row("LUBM, load", count, load_cpu, load_wall, "linear: 1.00", rate))
+        rate = f"{count / load_cpu / 1e6:.1f} million facts per second"
+        loading.append(build_row("LUBM, load", count, load_cpu, load_wall, "linear: 1.00", rate))
         goal = "linear: 1.00, and under 1 s" if count == 1_000_000 else "linear: 1.00"
         what = f"LUBM, recursive to time {HORIZON}, reason"
-        reasoning.append(row(what, count, cpu, wall, goal, f"{len(model):,} facts out"))
+        reasoning.append(build_row(what, count, cpu, wall, goal, f"{len(model):,} facts out"))
         del data, model
     yield from loading
     yield from reasoning
 
 
-def scanning() -> Iterator[Row]:
-    """Fact text to columns, short facts; and what they take in memory, as columns and in the engine."""
+def measure_scanning() -> Iterator[Row]:
+    """Measure scanning of fact text, and the memory of facts as columns and in the engine."""
     count = 1_000_000
     rng = Random(0)
     lines = [f"P{rng.randrange(5)}(a{rng.randrange(5000)},b{rng.randrange(500)})@{i // 10}" for i in range(count)]
     text = "\n".join(lines)
     del lines
-    data, cpu, wall = measured(partial(tl.Dataset.parse, text), REPEATS)
-    rate, speed = f"{count / cpu / 1e6:.1f} million facts a second", f"{len(text) / cpu / 1e6:.0f} MB/s"
+    data, cpu, wall = measure(partial(tl.Dataset.parse, text), REPEATS)
+    rate, speed = f"{count / cpu / 1e6:.1f} million facts per second", f"{len(text) / cpu / 1e6:.0f} MB/s"
     yield Row("fact text, short facts, two arguments", count, cpu, wall, rate, "5 million", speed)
     columns = [array for relation in data.relations.values() for array in (relation.args, relation.lo, relation.hi)]
     stored = sum(array.nbytes for array in columns)
     yield Row(
-        "the same, as columns in memory", count, 0.0, 0.0, f"{stored / count:.1f} bytes a fact", "16 + 4 an argument"
+        "the same, as columns in memory", count, 0.0, 0.0, f"{stored / count:.1f} bytes per fact", "16 + 4 per argument"
     )
     number = np.arange(count, dtype=np.int32)
     ticks = 2 * number.astype(np.int64)
     store = Store([2], True, np.zeros(1, np.int64))
     rows = Rows(np.array([number, number]), ticks, ticks)
-    _, cpu, wall = measured(partial(store.insert, 0, rows))
-    taken = f"{store.nbytes() / count:.1f} bytes a fact"
+    _, cpu, wall = measure(partial(store.insert, 0, rows))
+    figure = f"{store.nbytes() / count:.1f} bytes per fact"
     note = "distinct atoms of two arguments, with the hash table"
-    yield Row("the engine, facts stored for joins", count, cpu, wall, taken, "", note)
+    yield Row("the engine, facts stored for joins", count, cpu, wall, figure, "", note)
 
 
-def starting(folder: Path) -> Iterator[Row]:
-    """Fresh processes: the bare interpreter, the import, a small command."""
+def measure_start(folder: Path) -> Iterator[Row]:
+    """Measure fresh processes: the bare interpreter, the import, a small command."""
     rules = folder / "small.dmtl"
     rules.write_text(streaming.SCIENTISTS, encoding="utf-8")
-    bare = _process(["-c", "pass"])
-    light = _process(["-c", "import tidelog"])
+    bare = _time_process(["-c", "pass"])
+    light = _time_process(["-c", "import tidelog"])
     over = f"{light - bare:.2f} s"
     yield Row("import tidelog (fresh process)", None, 0.0, light, over, "0.3 s", "over the bare interpreter")
-    small = _process(["-c", "from tidelog.cli.main import main; main()", "check", str(rules)])
+    small = _time_process(["-c", "from tidelog.cli.main import main; main()", "check", str(rules)])
     yield Row("tidelog check (fresh process)", None, 0.0, small, f"{small:.2f} s", "1 s")
 
 
-def _process(arguments: list[str]) -> float:
+def _time_process(arguments: list[str]) -> float:
     def call() -> None:
         subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
 
-    return measured(call, REPEATS)[2]
+    return measure(call, REPEATS)[2]
 
 
 def main() -> None:
@@ -168,7 +171,7 @@ def main() -> None:
     parser.add_argument(
         "--large",
         action="store_true",
-        help="ten million facts too, and a stream of five (takes minutes and about 2 GB)",
+        help="also ten million facts, and a stream of five million (takes minutes and about 2 GB)",
     )
     large = parser.parse_args().large
     sizes = [100_000, 1_000_000, *([10_000_000] if large else [])]
@@ -177,16 +180,16 @@ def main() -> None:
         table.add_column(title, justify="right" if title in ("facts", "CPU s", "wall s", "figure") else "left")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _warm(folder)
+        _warm_up(folder)
         for rows in (
-            against_meteor(folder),
-            growth(folder, sizes),
-            scanning(),
-            starting(folder),
-            streaming.rows(large),
+            compare_with_meteor(folder),
+            measure_growth(folder, sizes),
+            measure_scanning(),
+            measure_start(folder),
+            streaming.measure_streams(large),
         ):
             for row in rows:
-                cpu, wall = (_seconds(value) for value in (row.cpu, row.wall))
+                cpu, wall = (_format_seconds(value) for value in (row.cpu, row.wall))
                 table.add_row(
                     row.what, f"{row.facts:,}" if row.facts else "", cpu, wall, row.figure, row.goal, row.note
                 )
@@ -194,18 +197,18 @@ def main() -> None:
     print(file=sys.stderr)
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table)
-    console.print(GROWTH)
+    console.print(GROWTH_NOTE)
 
 
-def _seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     return f"{value:.{3 if value >= 0.01 else 5}f}" if value else ""
 
 
-def _warm(folder: Path) -> None:
+def _warm_up(folder: Path) -> None:
     """Load (or compile) every kernel that the rows use."""
     path = folder / "warm.facts"
-    lubm.write(path, 8_000)
-    tidelog_batch(CANDIDATES, path)
+    lubm.write_facts(path, 8_000)
+    run_tidelog(CANDIDATES, path)
     tl.materialise(tl.Program.parse(streaming.SCIENTISTS), tl.Dataset.load(path), between=(0, HORIZON))
 
 

@@ -26,10 +26,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog as tl
-from tidelog.data import pieces
-from tidelog.spark import batch, buckets, operator, reasoning
-from tidelog.spark.rows import OUT, STATS, Row
-from tidelog.spark.session import session
+from tidelog.data import wire_format
+from tidelog.spark import JobOptions, JobOutput
+from tidelog.spark.job import build, stage_frames
+from tidelog.spark.job.session import session
+from tidelog.spark.worker import batch_worker, bucket, stateful_operator
+from tidelog.spark.worker.packed_rows import OUTPUT_STAGE, STATS, Row
 
 PROGRAM = """
 Twice(X) :- Hot(X), Diamondminus(0,10] Hot(X).
@@ -127,38 +129,38 @@ def run(frame: DataFrame, checkpoint: Path, batches: int, count: Callable[[DataF
 NOBODY: Any = None
 
 
-class Idle(buckets.Bucket):
+class Idle(bucket.Bucket):
     """A bucket that takes rows, but does not reason."""
 
-    def step(self, step: buckets.Step) -> list[Row]:
-        return [Row(self.number, OUT, STATS, b"{}")]
+    def step(self, step: bucket.BucketInput) -> list[Row]:
+        return [Row(self.number, OUTPUT_STAGE, STATS, b"{}")]
 
     def save(self) -> bytes:
         return b"nothing"
 
     @staticmethod
-    def new(job: Any, part: Any, number: int, background: Any) -> Any:
-        return Idle(job, part, number, NOBODY)
+    def new(job: Any, plan: Any, number: int, background: Any) -> Any:
+        return Idle(job, plan, number, NOBODY)
 
     @staticmethod
-    def load(job: Any, part: Any, state: bytes, *, changed: bool = False) -> Any:
-        return Idle(job, part, 0, NOBODY)
+    def load(job: Any, plan: Any, state: bytes, *, changed: bool = False) -> Any:
+        return Idle(job, plan, 0, NOBODY)
 
 
-class IdleProcessor(operator.BucketProcessor):
+class IdleProcessor(stateful_operator.BucketProcessor):
     """The operator, with buckets that do not reason."""
 
     engine = Idle
 
 
-def idle_evaluator(job: Any, stage: int, background: Any, between: Any) -> batch.Worker:
-    """What `batch.evaluator` does, but for the reasoning: facts come to their buckets, under one dictionary."""
+def idle_evaluator(job: Any, stage: int, background: Any, between: Any) -> batch_worker.Worker:
+    """Do the same as `batch_worker.make_evaluator` without reasoning: bring facts to their buckets."""
 
     def given(bucket: int, rows: list[Row], known: Any) -> Iterator[list[Row]]:
-        pieces.dataset(pieces.unpacked(row.payload) for row in rows if row.payload)
-        yield [Row(bucket, OUT, STATS, b"{}")]
+        wire_format.to_dataset(wire_format.unpack(row.payload) for row in rows if row.payload)
+        yield [Row(bucket, OUTPUT_STAGE, STATS, b"{}")]
 
-    return batch._by_bucket(job, stage, background, given)
+    return batch_worker.run_per_bucket(job, stage, background, given)
 
 
 #: How often a stream is tried.
@@ -179,16 +181,16 @@ class Bench:
             generate(folder, rows, keys, files)
         return folder
 
-    def job(self, data: Path, program: str = PROGRAM) -> reasoning.Tagged:
+    def job(self, data: Path, program: str = PROGRAM) -> JobOutput:
         served = self.spark.createDataFrame([("machine0", 0)], SCHEMA)
         facts = {"Hot": streamed(self.spark, data), "Served": served}
-        return reasoning.tagged(self.spark, tl.Program.parse(program), "Alarm", facts)
+        return build.build_job(self.spark, tl.Program.parse(program), "Alarm", facts)
 
     def through(self, data: Path, files: int) -> Run:
         return self._tried(lambda checkpoint: run(streamed(self.spark, data), checkpoint, files))
 
     def packed(self, data: Path, files: int) -> Run:
-        with mock.patch.object(operator, "BucketProcessor", IdleProcessor):
+        with mock.patch.object(stateful_operator, "BucketProcessor", IdleProcessor):
             return self._tried(lambda checkpoint: run(self.job(data).frame, checkpoint, files))
 
     def reasoned(self, data: Path, files: int, program: str = PROGRAM) -> Run:
@@ -200,12 +202,16 @@ class Bench:
         frame = self.spark.read.schema(SCHEMA).parquet(str(self.data(rows, keys, 4)))
         served = self.spark.createDataFrame([("machine0", 0)], SCHEMA)
 
-        def job() -> reasoning.Tagged:
-            return reasoning.tagged(
-                self.spark, tl.Program.parse(PROGRAM), "Alarm", {"Hot": frame, "Served": served}, buckets=4 * self.cores
+        def job() -> JobOutput:
+            return build.build_job(
+                self.spark,
+                tl.Program.parse(PROGRAM),
+                "Alarm",
+                {"Hot": frame, "Served": served},
+                JobOptions(buckets=4 * self.cores),
             )
 
-        with mock.patch.object(reasoning, "evaluator", idle_evaluator):
+        with mock.patch.object(stage_frames, "make_evaluator", idle_evaluator):
             plain = job().frame
         begun = cpu_seconds()
         plain.write.format("noop").mode("overwrite").save()

@@ -1,8 +1,8 @@
-"""Stable models: the service rule against clingo by hand and against telingo, `make bench-stable`.
+"""Stable models, compared with a clingo program written by hand and with telingo: `make bench-stable`.
 
-A vehicle is serviced 12 steps after its last service. All three are given the same services, as text, and list all
-services up to the last step. Times are CPU seconds; ratios compare rows of one run only. telingo runs as a process of
-its own.
+A vehicle is serviced 12 steps after its last service. All three systems read the same services as text, and list all
+services up to the last step. Times are CPU seconds; compare only rows of the same run. telingo runs as a process of its
+own.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 import tidelog as tl
-from rows import Row, measured
+from table_rows import Row, measure
 
 RULE = "Service(X) :- Diamondminus[12,12] Service(X), not Diamondminus(0,12) Service(X)."
 
-#: As one would write it for clingo, in the form that it grounds and solves fastest.
-BY_HAND = """
+#: The rule for clingo, in the form that it grounds and solves fastest.
+CLINGO_RULES = """
 time(0..last).
 service(X,T) :- given(X,T).
 service(X,T) :- service(X,T-12), time(T), {not_between}.
@@ -36,7 +36,7 @@ service(X,T) :- service(X,T-12), time(T), {not_between}.
 """.format(not_between=", ".join(f"not service(X,T-{k})" for k in range(1, 12)))
 
 #: telingo counts its states from 0; a prime looks one state back.
-BY_TELINGO = """
+TELINGO_RULES = """
 #program initial.
 now(0).
 {given}
@@ -50,16 +50,16 @@ service(X) :- {due}, {not_between}.
 #show service/1.
 """
 
-#: telingo is stopped after so many seconds of CPU.
-PATIENCE = 120
+#: Seconds of CPU time after which telingo is stopped.
+TELINGO_SECONDS = 120
 
 REPEATS = 3
 
 Services = list[tuple[int, int]]
 
 
-def given(vehicles: int, steps: int) -> Services:
-    """Each vehicle has a first service, and some that come early or late."""
+def generate_services(vehicles: int, steps: int) -> Services:
+    """Generate a first service of each vehicle, and some that are early or late."""
     random = Random(f"{vehicles} {steps}")
     found = set()
     for vehicle in range(vehicles):
@@ -70,7 +70,7 @@ def given(vehicles: int, steps: int) -> Services:
     return sorted(found)
 
 
-def by_tidelog(text: str, last: int) -> set[str]:
+def run_tidelog(text: str, last: int) -> set[str]:
     found = tl.stable_models(tl.Program.parse(RULE), tl.Dataset.parse(text), between=(0, last))
     (model,) = found
     return {
@@ -80,23 +80,23 @@ def by_tidelog(text: str, last: int) -> set[str]:
     }
 
 
-def by_hand(text: str, last: int) -> set[str]:
+def run_clingo(text: str, last: int) -> set[str]:
     import clingo
 
     solver = clingo.Control(["-c", f"last={last}"])
-    solver.add("base", [], BY_HAND + text)
+    solver.add("base", [], CLINGO_RULES + text)
     solver.ground([("base", [])])
     found: set[str] = set()
     solver.solve(on_model=lambda model: found.update(str(symbol) for symbol in model.symbols(shown=True)))
     return found
 
 
-def by_telingo(services: Services, last: int, folder: Path) -> tuple[set[str] | None, float, float]:
-    """The services (None if it was stopped), and CPU and wall time."""
+def run_telingo(services: Services, last: int, folder: Path) -> tuple[set[str] | None, float, float]:
+    """Return the services (None if telingo was stopped), and CPU and wall time."""
     between = ", ".join(f"not {chr(39) * k}service(X)" for k in range(1, 12))
     facts = " ".join(f"given(v{v},{t})." for v, t in services)
     path = folder / "service.lp"
-    path.write_text(BY_TELINGO.format(given=facts, due="'" * 12 + "service(X)", not_between=between, last=last))
+    path.write_text(TELINGO_RULES.format(given=facts, due="'" * 12 + "service(X)", not_between=between, last=last))
     command = [sys.executable, "-m", "telingo", str(path), f"--imin={last + 1}", f"--imax={last + 1}", "--verbose=0"]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
     done = subprocess.run(
@@ -104,7 +104,7 @@ def by_telingo(services: Services, last: int, folder: Path) -> tuple[set[str] | 
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (TELINGO_SECONDS, TELINGO_SECONDS)),
     )
     after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter() - began
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -114,44 +114,50 @@ def by_telingo(services: Services, last: int, folder: Path) -> tuple[set[str] | 
     return found if done.returncode >= 0 else None, cpu, wall
 
 
-def rows(vehicles: int, steps: int, folder: Path, telingo: bool) -> Iterator[Row]:
-    services = given(vehicles, steps)
+def compare(vehicles: int, steps: int, folder: Path, telingo: bool) -> Iterator[Row]:
+    services = generate_services(vehicles, steps)
     last = steps - 1
     facts = "\n".join(f"Service(v{v})@{t}" for v, t in services)
     atoms = "\n".join(f"given(v{v},{t})." for v, t in services)
-    expected, hand_cpu, hand_wall = measured(partial(by_hand, atoms, last), REPEATS)
-    ours, cpu, wall = measured(partial(by_tidelog, facts, last), REPEATS)
+    expected, hand_cpu, hand_wall = measure(partial(run_clingo, atoms, last), REPEATS)
+    ours, cpu, wall = measure(partial(run_tidelog, facts, last), REPEATS)
     assert ours == expected, "both find the same services"
     what = f"{vehicles} vehicles, {steps:,} steps"
     yield Row(f"{what}: tidelog", len(services), cpu, wall, f"{cpu / hand_cpu:.2f} times by hand", "at most 3 times")
     yield Row(f"{what}: clingo by hand", len(services), hand_cpu, hand_wall, "1")
     if telingo:
-        theirs, their_cpu, their_wall = by_telingo(services, last, folder)
+        theirs, their_cpu, their_wall = run_telingo(services, last, folder)
         assert theirs in (None, expected), "telingo finds the same services"
-        figure = f"{their_cpu / hand_cpu:.0f} times by hand" if theirs else f"stopped after {PATIENCE} s of CPU"
+        figure = f"{their_cpu / hand_cpu:.0f} times by hand" if theirs else f"stopped after {TELINGO_SECONDS} s of CPU"
         yield Row(f"{what}: telingo 2.1.3", len(services), their_cpu, their_wall, figure)
 
 
-def growth() -> Iterator[Row]:
-    """Cost over the length of the data."""
+def measure_growth() -> Iterator[Row]:
+    """Measure the cost per step for longer and longer data."""
     cost: dict[int, float] = {}
     for steps in (1_000, 10_000, 100_000):
-        services = given(10, steps)
+        services = generate_services(10, steps)
         facts = "\n".join(f"Service(v{v})@{t}" for v, t in services)
-        _, cost[steps], wall = measured(partial(by_tidelog, facts, steps - 1), REPEATS)
-        figure = f"{cost[steps] / steps * 1e6:.1f} µs a step"
-        yield Row(f"10 vehicles, {steps:,} steps: tidelog", len(services), cost[steps], wall, figure, "the same a step")
+        _, cost[steps], wall = measure(partial(run_tidelog, facts, steps - 1), REPEATS)
+        figure = f"{cost[steps] / steps * 1e6:.1f} µs per step"
+        yield Row(
+            f"10 vehicles, {steps:,} steps: tidelog", len(services), cost[steps], wall, figure, "the same per step"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--without-telingo", action="store_true", help="it takes minutes")
+    parser.add_argument("--without-telingo", action="store_true", help="leave telingo out, which takes minutes")
     options = parser.parse_args()
-    by_tidelog("Service(v)@0", 20)
+    run_tidelog("Service(v)@0", 20)
     table = Table("what", "facts", "CPU s", "wall s", "figure", "goal")
     with tempfile.TemporaryDirectory() as folder:
         telingo = not options.without_telingo
-        for row in (*rows(100, 1_000, Path(folder), telingo), *rows(10, 10_000, Path(folder), telingo), *growth()):
+        for row in (
+            *compare(100, 1_000, Path(folder), telingo),
+            *compare(10, 10_000, Path(folder), telingo),
+            *measure_growth(),
+        ):
             table.add_row(row.what, f"{row.facts:,}", f"{row.cpu:.2f}", f"{row.wall:.2f}", row.figure, row.goal)
     Console(width=140).print(table)
 

@@ -1,7 +1,8 @@
-"""Streaming rows of the benchmark table: rates, steps, what is held, what time costs when nothing comes."""
+"""Streaming rows of the benchmark table: rates, step times, facts held, and the cost of time without facts."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,14 +14,16 @@ from time import perf_counter, process_time
 import numpy as np
 import numpy.typing as npt
 
-import limits
-import tidelog as tl
-from rows import Row, measured
-from tidelog.generate import lubm, signals, traffic
+from tidelog.compiler.compiled_program import Memory
 
-ROOT = Path(__file__).parent.parent
-#: A real stream, which is not part of the project.
-REAL = ROOT.parent / "shared" / "data" / "traffic-S2.txt"
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+import hand_written_loops
+import tidelog as tl
+from locations import TRAFFIC_S2
+from table_rows import Row, measure
+from tidelog.generate import lubm, signals, traffic
+from tidelog.generate.rule_files import read_rules
 
 SHORT_STOP = "NotPos(V) :- NotOnMap(V).\n" + "\n".join(
     "ShortStop(V) :- NotPos(V), "
@@ -45,45 +48,45 @@ Series = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Query:
-    """A standing query, and how it is asked."""
+    """A standing query with its options."""
 
     rules: str
     name: str
     at: str | None = None
     step: Fraction | None = None
-    memory: str | None = None
+    memory: Memory | None = None
 
 
 @dataclass
 class Run:
-    """One way through a stream: CPU and wall seconds, those of parsing, and of each step the clock, the seconds that
-    it took, the facts that came and those that were held after it."""
+    """One run over a stream: CPU and wall seconds, CPU seconds of parsing, and for each step the clock, its seconds,
+    the facts that arrived and the facts held after it."""
 
     cpu: float
     wall: float
     parse_cpu: float
     clock: Series
     steps: Series
-    came: Series
+    arrived: Series
     held: Series
     answers: int
 
     @property
-    def most(self) -> int:
+    def most_held(self) -> int:
         return int(self.held.max())
 
     def percentile(self, percent: float) -> float:
-        """Microseconds that so many of a hundred steps stay within."""
+        """The microseconds that this percentage of steps stays within."""
         return float(np.percentile(self.steps, percent)) * 1e6
 
     @property
-    def between(self) -> float:
-        """Microseconds a step with what `feed` does around it, on average; parsing is not counted."""
+    def mean_step(self) -> float:
+        """Average microseconds per step, with the work of `feed` between steps but without parsing."""
         return (self.cpu - self.parse_cpu) / len(self.steps) * 1e6
 
 
 def run(query: Query, text: str, ordered: bool) -> Run:
-    """Parses a text, and feeds it to a new reasoner to the end."""
+    """Parse a text, and feed it to a new reasoner to the end."""
     began, began_cpu = perf_counter(), process_time()
     data = tl.Dataset.parse(text, ordered=ordered)
     parsed = process_time() - began_cpu
@@ -91,38 +94,38 @@ def run(query: Query, text: str, ordered: bool) -> Run:
     steps: list[tuple[float, float, int, int]] = []
     answers = 0
     for step in reasoner.feed(data, step=query.step):
-        steps.append((float(step.t), step.seconds, step.facts_in, step.window_facts + step.history_atoms))
+        steps.append((float(step.time), step.seconds, step.facts_in, step.window_facts + step.history_atoms))
         answers += len(step.answers)
-    answers += len(reasoner.end().answers)
+    answers += len(reasoner.finish_step().answers)
     cpu, wall = process_time() - began_cpu, perf_counter() - began
-    clock, seconds, came, held = np.array(steps, np.float64).T
-    return Run(cpu, wall, parsed, clock, seconds, came, held, answers)
+    clock, seconds, arrived, held = np.array(steps, np.float64).T
+    return Run(cpu, wall, parsed, clock, seconds, arrived, held, answers)
 
 
-def best(query: Query, text: str, repeats: int, ordered: bool = True) -> Run:
-    """The run with the least CPU time of several; the first, which may have to load kernels, is one more."""
+def run_best(query: Query, text: str, repeats: int, ordered: bool = True) -> Run:
+    """Return the run with the least CPU time of several, after one more that loads the kernels."""
     runs = [run(query, text, ordered) for _ in range(repeats + 1)]
     return min(runs[1:], key=lambda one: one.cpu)
 
 
-def rows(large: bool) -> Iterator[Row]:
-    """All streaming rows."""
+def measure_streams(large: bool) -> Iterator[Row]:
+    """Measure all streaming rows."""
     for part in (short_stops, small_steps, partial(recursive, large), network, density, idle, partial(states, large)):
         yield from part()
 
 
-def traffic_text() -> tuple[str, str]:
-    """The real stream if it is there, or a generated one of its size; and which it is."""
-    if REAL.exists():
-        return REAL.read_text(encoding="utf-8"), "traffic-S2"
-    return generated_traffic(390), "generated traffic (no traffic-S2 here)"
+def load_traffic() -> tuple[str, str]:
+    """Return the real stream if it exists, or a generated one of its size, and its name."""
+    if TRAFFIC_S2.exists():
+        return TRAFFIC_S2.read_text(encoding="utf-8"), "traffic-S2"
+    return generate_traffic(390), "generated traffic (no traffic-S2 here)"
 
 
-def generated_traffic(vehicles: int, seconds: int = 200) -> str:
-    """Traffic of the simulator, in the words of the real streams."""
+def generate_traffic(vehicles: int, seconds: int = 200) -> str:
+    """Generate traffic with the predicates of the real streams."""
     renamed = {"Drive": "NotPos", "Halt": "Pos"}
     timed: list[tuple[int, str]] = []
-    for fact in traffic.facts(vehicles=vehicles, seconds=seconds):
+    for fact in traffic.generate_facts(vehicles=vehicles, seconds=seconds):
         name, rest = fact.split("(", 1)
         if "@" in rest:
             begin = int(rest.split("@")[1].strip("[").split(",")[0])
@@ -131,96 +134,99 @@ def generated_traffic(vehicles: int, seconds: int = 200) -> str:
 
 
 def short_stops() -> Iterator[Row]:
-    """Short stops at the stream's own time points, and the loop that does nothing else."""
-    text, source = traffic_text()
+    """Short stops at the stream's own time points, and the loop written for this query."""
+    text, source = load_traffic()
     count = text.rstrip("\n").count("\n") + 1
-    found = best(Query(SHORT_STOP, "ShortStop", at="input"), text, 5)
+    found = run_best(Query(SHORT_STOP, "ShortStop", at="input"), text, 5)
     what = f"stream, short stops, {source}"
-    rate = f"{count / found.cpu / 1e6:.2f} million facts a second"
+    rate = f"{count / found.cpu / 1e6:.2f} million facts per second"
     note = f"{found.answers:,} answers; {found.parse_cpu / found.cpu:.0%} of it is parsing"
     yield Row(f"{what}, parse and reason", count, found.cpu, found.wall, rate, "1 million", note)
-    yield step_row(f"{what}: a step of {count / len(found.steps):.0f} facts", found, "100 µs")
-    yield Row(f"{what}: most facts held", None, 0.0, 0.0, f"{found.most:,}", "1,325" if REAL.exists() else "")
-    loop = limits.Stops(text)
-    yield from limit(what, count, found, loop.read, loop.answer, loop.both)
+    yield build_step_row(f"{what}: a step of {count / len(found.steps):.0f} facts", found, "100 µs")
+    yield Row(
+        f"{what}: most facts held", None, 0.0, 0.0, f"{found.most_held:,}", "1,325" if TRAFFIC_S2.exists() else ""
+    )
+    loop = hand_written_loops.ShortStopLoop(text)
+    yield from compare_with_loop(what, count, found, loop.read, loop.find_answers, loop.run)
 
 
-def step_row(what: str, found: Run, goal: str) -> Row:
-    """The median step, and beside it the slow ones."""
-    note = f"99 of 100 within {found.percentile(99):.0f} µs; {found.between:.0f} µs on average with what is between"
+def build_step_row(what: str, found: Run, goal: str) -> Row:
+    """Build a row for the median step, with the slow steps in its note."""
+    mean = f"{found.mean_step:.0f} µs on average with the work between steps"
+    note = f"99 of 100 within {found.percentile(99):.0f} µs; {mean}"
     return Row(what, None, 0.0, 0.0, f"{found.percentile(50):.0f} µs (median)", goal, note)
 
 
-def limit(
+def compare_with_loop(
     what: str,
     count: int,
     found: Run,
     read: Callable[[], None],
-    answer: Callable[[], int],
-    both: Callable[[], int],
+    find_answers: Callable[[], int],
+    run_loop: Callable[[], int],
 ) -> Iterator[Row]:
-    """The loop for one query from text and from columns, and how many times as long the reasoner takes."""
-    both()
-    answers, cpu, wall = measured(both, 15)
+    """Measure the loop from text and from columns, and how many times as long the reasoner takes."""
+    run_loop()
+    answers, cpu, wall = measure(run_loop, 15)
     agree = f"{answers:,} answers, the same" if answers == found.answers else f"{answers:,} answers, which DIFFERS"
     ratio = f"{found.cpu / cpu:.0f} x the limit"
     yield Row(f"{what}: limit, a loop for this query", count, cpu, wall, ratio, RATIO_GOAL, f"from text; {agree}")
     read()
-    _, cpu, wall = measured(answer, 15)
+    _, cpu, wall = measure(find_answers, 15)
     ratio = f"{(found.cpu - found.parse_cpu) / cpu:.0f} x the limit"
-    note = "from columns of just what it needs; the reasoner without parsing"
+    note = "from columns with only what it needs; the reasoner without parsing"
     yield Row(f"{what}: limit without parsing", count, cpu, wall, ratio, "", note)
 
 
 def small_steps() -> Iterator[Row]:
-    """Seventeen vehicles, each with one fact a second."""
+    """Seventeen vehicles, each with one fact per second."""
     rng = Random(0)
     kinds = ("Pos", "NotPos", "NotOnMap")
     lines = (f"{rng.choices(kinds, (4, 5, 1))[0]}(v{v})@{t}" for t in range(5_000) for v in range(17))
     text = "\n".join(lines)
-    found = best(Query(SHORT_STOP, "ShortStop", at="input"), text, 3)
+    found = run_best(Query(SHORT_STOP, "ShortStop", at="input"), text, 3)
     what = "stream, short stops, generated"
-    rate = f"{len(found.steps) * 17 / found.cpu / 1e6:.2f} million facts a second"
+    rate = f"{len(found.steps) * 17 / found.cpu / 1e6:.2f} million facts per second"
     note = f"{found.answers:,} answers; every fact is read by rules"
-    yield Row(f"{what}, 17 facts a step", 17 * len(found.steps), found.cpu, found.wall, rate, "", note)
-    yield step_row(f"{what}: a step of 17 facts", found, "25 µs")
-    loop = limits.Stops(text)
-    yield from limit(what, 17 * len(found.steps), found, loop.read, loop.answer, loop.both)
+    yield Row(f"{what}, 17 facts per step", 17 * len(found.steps), found.cpu, found.wall, rate, "", note)
+    yield build_step_row(f"{what}: a step of 17 facts", found, "25 µs")
+    loop = hand_written_loops.ShortStopLoop(text)
+    yield from compare_with_loop(what, 17 * len(found.steps), found, loop.read, loop.find_answers, loop.run)
 
 
 def recursive(large: bool) -> Iterator[Row]:
     """The recursive program over LUBM-like facts in steps of 0.5."""
     count = 5_000_000 if large else 1_000_000
-    text = "\n".join(lubm.facts(count))
+    text = "\n".join(lubm.generate_facts(count))
     query = Query(SCIENTISTS, "Scientist", step=Fraction(1, 2))
-    found = best(query, text, 2 if large else 3, ordered=False)
+    found = run_best(query, text, 2 if large else 3, ordered=False)
     what = "stream, LUBM, recursive, steps of 0.5"
     goal = "2 s" if large else "0.4 s (5 million in 2 s)"
-    note = f"{found.answers:,} answers; {found.parse_cpu:.2f} s of it is parsing; most held {found.most:,}"
+    note = f"{found.answers:,} answers; {found.parse_cpu:.2f} s of it is parsing; most held {found.most_held:,}"
     yield Row(f"{what}, parse and reason", count, found.cpu, found.wall, f"{found.cpu:.2f} s", goal, note)
-    yield step_row(f"{what}: a step of {count / len(found.steps):,.0f} facts", found, "")
-    loop = limits.Scientists(text)
-    yield from limit(what, count, found, loop.read, loop.answer, loop.both)
+    yield build_step_row(f"{what}: a step of {count / len(found.steps):,.0f} facts", found, "")
+    loop = hand_written_loops.ScientistLoop(text)
+    yield from compare_with_loop(what, count, found, loop.read, loop.find_answers, loop.run)
 
 
 def network(nodes: int = 1_000, edges: int = 5_000, sent: int = 200, horizon: int = 50) -> Iterator[Row]:
-    """Signals that nodes of a network watch; edges beyond those of the generator are random."""
-    lines = list(signals.facts(nodes, sent, horizon))
+    """Signals that the nodes of a network watch; edges beyond those of the generator are random."""
+    lines = list(signals.generate_facts(nodes, sent, horizon))
     connected = {line for line in lines if line.startswith("Connect")}
     rng = Random(1)
     while len(connected) < edges:
         one, other = rng.sample(range(nodes), 2)
         connected.add(f"Connect(n{one},n{other})")
     text = "\n".join([*sorted(connected), *(line for line in lines if not line.startswith("Connect"))])
-    rules = signals.program()
-    found = best(Query(rules, "Flag"), text, 1, ordered=False)
+    rules = read_rules("signals.dmtl")
+    found = run_best(Query(rules, "Flag"), text, 1, ordered=False)
     what = f"stream, signals: {nodes:,} nodes, {edges:,} edges, {sent} signals, to time {horizon}"
     note = f"{found.answers:,} answers; median step {found.percentile(50) / 1e3:.1f} ms"
-    yield Row(what, text.count("\n") + 1, found.cpu, found.wall, f"most held {found.most:,}", "", note)
+    yield Row(what, text.count("\n") + 1, found.cpu, found.wall, f"most held {found.most_held:,}", "", note)
 
 
-def readings(dense: int, seconds: int = 40, sensors: int = 20) -> str:
-    """So many readings a second of every sensor."""
+def generate_readings(dense: int, seconds: int = 40, sensors: int = 20) -> str:
+    """Generate `dense` readings per second of every sensor."""
     rng = Random(0)
     return "\n".join(
         f"{'A' if rng.random() < 0.5 else 'B'}(s{sensor})@{at / dense:g}"
@@ -230,21 +236,23 @@ def readings(dense: int, seconds: int = 40, sensors: int = 20) -> str:
 
 
 def density() -> Iterator[Row]:
-    """The same time with one, ten and a hundred times as many readings: what is held."""
+    """Facts held for the same time span with one, ten and a hundred times as many readings."""
     base: dict[str, int] = {}
     for dense in (1, 10, 100):
-        text = readings(dense)
-        runs = {memory: best(Query(NEAR, "Q", at="input", memory=memory), text, 1) for memory in ("generic", "bounded")}
+        text = generate_readings(dense)
+        runs = {
+            memory: run_best(Query(NEAR, "Q", at="input", memory=memory), text, 1) for memory in ("generic", "bounded")
+        }
         same = len({one.answers for one in runs.values()}) == 1
         for memory, one in runs.items():
-            first = base.setdefault(memory, one.most)
-            note = f"most facts held: {one.most / first:.1f} x; {one.answers:,} answers"
+            first = base.setdefault(memory, one.most_held)
+            note = f"most facts held: {one.most_held / first:.1f} x; {one.answers:,} answers"
             yield Row(
                 f"stream, {dense} x as dense, memory {memory}",
                 text.count("\n") + 1,
                 one.cpu,
                 one.wall,
-                f"most held {one.most:,}",
+                f"most held {one.most_held:,}",
                 "about the same" if memory == "bounded" and dense > 1 else "",
                 note if same else f"{note}, which DIFFERS",
             )
@@ -257,16 +265,16 @@ def states(large: bool) -> Iterator[Row]:
         data = tl.Dataset.parse("\n".join(f"B(s{i})@{i // 100}" for i in range(count)), ordered=True)
         for _ in reasoner.feed(data):
             pass
-        state, cpu, wall = measured(reasoner.save, 3)
+        state, cpu, wall = measure(reasoner.save, 3)
         megabytes = len(state) / 1e6
         what = f"stream, a state of {megabytes:.0f} MB"
         yield Row(f"{what}, saved", count, cpu, wall, f"{megabytes / cpu:.0f} MB/s")
-        _, cpu, wall = measured(partial(tl.Reasoner.load, state), 3)
+        _, cpu, wall = measure(partial(tl.Reasoner.load, state), 3)
         yield Row(f"{what}, loaded", count, cpu, wall, f"{megabytes / cpu:.0f} MB/s")
 
 
 def idle() -> Iterator[Row]:
-    """Time passes, and nothing comes, over a window that holds much."""
+    """Time passes without new facts, over a window that holds many."""
     count, times = 100_000, 1_000
     text = "\n".join(f"B(s{i})@{i // 100}" for i in range(count))
     for rules, kind in ((LONG, "diamond"), (MISSING, "negation")):
@@ -281,7 +289,7 @@ def idle() -> Iterator[Row]:
             reasoner.advance(count + 1 + i)
             steps[i] = perf_counter() - start
         cpu, wall = process_time() - began_cpu, perf_counter() - began
-        figure = f"{np.median(steps) * 1e6:.0f} µs a step"
+        figure = f"{np.median(steps) * 1e6:.0f} µs per step"
         note = f"99 of 100 within {np.percentile(steps, 99) * 1e6:.0f} µs"
         what = f"stream, {times:,} idle steps ({kind}), {count:,} facts held"
         yield Row(what, None, cpu, wall, figure, "microseconds", note)

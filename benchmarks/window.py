@@ -1,9 +1,9 @@
-"""How the time for exact windows grows: with objects, with radius, with rules; and where it stops being practical.
+"""How the time for exact windows grows with objects, radius and rules, and where it stops being practical.
 
     python benchmarks/window.py            a few minutes of CPU time
     python benchmarks/window.py --quick    the small sizes only
 
-Every row is one search: the size of a state in bits, what was decided, and CPU seconds. A row that takes longer than
+Every row is one search: the size of a state in bits, the windows found, and CPU seconds. A row that takes longer than
 --limit seconds ends its series.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from time import process_time
 
 import tidelog as tl
-from tidelog.windows.validity import Progress
+from tidelog.windows.validity import SearchProgress
 
 INTRUSION = (Path(__file__).parent.parent / "examples" / "intrusion" / "blacklist.tdl").read_text()
 
@@ -36,7 +36,7 @@ def intrusion(sizes: Iterable[int]) -> Iterable[Case]:
 
 
 def radius(sizes: Iterable[int]) -> Iterable[Case]:
-    """A blacklist after so many attacks in a row, which the grey list makes needless."""
+    """A blacklist after N attacks in a row, which the grey list makes redundant."""
     for size in sizes:
         body = ", ".join(f"Attk(X, Y, T-{back})" for back in range(size + 1))
         longer = INTRUSION.replace(
@@ -46,7 +46,7 @@ def radius(sizes: Iterable[int]) -> Iterable[Case]:
 
 
 def kinds(sizes: Iterable[int]) -> Iterable[Case]:
-    """So many kinds of attack on one machine, of which three in a row are never needed."""
+    """N kinds of attack on one machine, of which three in a row are never needed."""
     for size in sizes:
         rules = ["Alarm(X, T+1) :- Alarm(X, T)."]
         for i in range(size):
@@ -59,8 +59,8 @@ def kinds(sizes: Iterable[int]) -> Iterable[Case]:
         yield Case(size, "\n".join(rules), "Alarm", ["a"])
 
 
-def remembered(sizes: Iterable[int]) -> Iterable[Case]:
-    """A loss after so many steps: a token that has to be handed on through places."""
+def tokens(sizes: Iterable[int]) -> Iterable[Case]:
+    """A loss after N steps: a token that has to be passed on through places."""
     for size in sizes:
         rules = [f"P{i + 1}(X, T+1) :- P{i}(X, T), Go(X, T+1)." for i in range(size)]
         rules += [
@@ -75,7 +75,7 @@ SERIES = {
     "objects": (intrusion, [2, 3, 4, 5, 6, 7, 8, 9], 4),
     "radius": (radius, [1, 2, 4, 8, 16, 32], 4),
     "rules": (kinds, [1, 2, 4, 8, 16, 32], 4),
-    "steps": (remembered, [1, 2, 4, 8, 16, 32], 8),
+    "steps": (tokens, [1, 2, 4, 8, 16, 32], 8),
 }
 
 
@@ -88,11 +88,11 @@ def main() -> None:
         print(f"{name}: {(series.__doc__ or '').strip()}")
         for case in series([size for size in sizes if not options.quick or size <= quick]):
             program = tl.Program.parse(case.rules, syntax="tdl")
-            told: list[Progress] = []
-            begun = process_time()
-            report = tl.window(program, case.query, case.objects, timeout=options.limit, progress=told.append)
-            seconds = process_time() - begun
-            bits = max((p.bits for p in told), default=0)
+            reports: list[SearchProgress] = []
+            began = process_time()
+            report = tl.window(program, case.query, case.objects, timeout=options.limit, progress=reports.append)
+            seconds = process_time() - began
+            bits = max((p.bits for p in reports), default=0)
             windows = f"radius {report.radius:2}, uniform {report.uniform:2}, exact {report.exact}"
             print(f"  {case.size:3}  {bits:4} bits  {windows:40} {seconds:8.2f} s", flush=True)
             if isinstance(report.exact, tuple):

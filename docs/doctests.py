@@ -1,4 +1,4 @@
-"""Examples in docstrings as blocks of code: for the page of the site that is made of docstrings."""
+"""Griffe extension: show doctest examples as code blocks on the API page, which is built from docstrings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EXAMPLE = re.compile(r"^>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class Doctests(griffe.Extension):
-    """Puts fences round every example of a docstring."""
+    """Wrap every doctest example of a docstring in a fenced block."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring is not None:

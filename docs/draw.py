@@ -1,12 +1,12 @@
-"""Draws the pictures of README and documentation that show what rules do: `make drawings`.
+"""Draw the pictures in the README and the documentation that show what rules do: `make drawings`.
 
-Every bar is what `tidelog` answers for the rule beside it, so that no picture says something else than the program.
+Every bar is an answer that `tidelog` computes for the rule beside it, so a picture cannot disagree with the program.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,12 +19,13 @@ IMAGES = ROOT / "docs" / "img"
 
 GIVEN, DERIVED, MIDDLE, LOOK = "#0072b2", "#d55e00", "#009e73", "#f0e442"
 INK, PALE = "#24292f", "#d0d7de"
-LEFT, TOP, ROW = 268, 26, 34
+LEFT, TOP, ROW_HEIGHT = 268, 26, 34
+STEP = 18  # the height of 1 in a plot
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row of a picture: what is written before it, and when it holds."""
+class Row:
+    """One row of a picture: its label, and the intervals in which it holds."""
 
     label: str
     intervals: tuple[tl.Interval, ...]
@@ -33,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Look:
-    """The times that an operator looks at from time `at`."""
+    """The range of times that an operator looks at from time `at`."""
 
     at: float
     lo: float
@@ -41,16 +42,31 @@ class Look:
 
 
 @dataclass(frozen=True)
+class Plot:
+    """A number that changes over time: `predicate` holds for its value.
+
+    If `sloped`, the predicate holds for every level that the number reaches, and whole times are joined by lines.
+    """
+
+    predicate: str
+    label: str
+    highest: int
+    limit: int
+    sloped: bool = False
+
+
+@dataclass(frozen=True)
 class Picture:
-    """A rule over facts; `shown` are the predicates to draw, each with what is written before its row."""
+    """Rules over facts; `rows` are the predicates to draw, each with the label and the colour of its row."""
 
     name: str
     title: str
     rules: str
     facts: str
-    shown: tuple[tuple[str, str, str], ...]
+    rows: tuple[tuple[str, str, str], ...]
     look: Look | None
     until: int = 12
+    plot: Plot | None = None
 
 
 OPERATORS = [
@@ -135,57 +151,106 @@ OPERATORS = [
     ),
 ]
 
+NUMBERS = [
+    Picture(
+        "count",
+        "count{ Waiting(X) }: a number that changes where someone comes or goes",
+        "Ann :- Waiting(ann).\nBob :- Waiting(bob).\nN(N) :- N = count{ Waiting(X) }.\nA :- count{ Waiting(X) } >= 2.",
+        "Waiting(ann)@[1,7)\nWaiting(bob)@[4,10]",
+        (
+            ("Ann", "Waiting(ann)", GIVEN),
+            ("Bob", "Waiting(bob)", GIVEN),
+            ("A", "count{ Waiting(X) } >= 2", DERIVED),
+        ),
+        None,
+        plot=Plot("N", "count{ Waiting(X) }", 2, 2),
+    ),
+    Picture(
+        "occurrences",
+        "count[0,5]{ Down }: events enter the window and leave it",
+        "N(N) :- N = count[0,5]{ Down }.\nA :- count[0,5]{ Down } >= 2.",
+        "Down@1\nDown@4\nDown@8",
+        (("Down", "Down", GIVEN), ("A", "count[0,5]{ Down } >= 2", DERIVED)),
+        Look(7, 2, 7),
+        15,
+        Plot("N", "count[0,5]{ Down }", 2, 2),
+    ),
+    Picture(
+        "duration",
+        "duration[0,8]{ Hot } >= 4: hot for at least 4 of the last 8",
+        "Reached(K) :- Level(K), duration[0,8]{ Hot } >= K.\nA :- duration[0,8]{ Hot } >= 4.",
+        "\n".join(["Hot@[1,3)", "Hot@[5,8)", *(f"Level({level})" for level in range(6))]),
+        (("Hot", "Hot", GIVEN), ("A", "duration[0,8]{ Hot } >= 4", DERIVED)),
+        Look(10, 2, 10),
+        17,
+        Plot("Reached", "duration[0,8]{ Hot }", 5, 4, sloped=True),
+    ),
+]
 
-def operator(picture: Picture) -> str:
-    lines = holding(picture.rules, tl.Dataset.parse(picture.facts), picture.shown, picture.until)
-    return drawing(
-        picture.title, lines, 0, picture.until, [(t, str(t)) for t in range(picture.until + 1)], picture.look
-    )
 
+def draw_operator(picture: Picture) -> str:
+    """Draw the answers of a picture's rules as rows of bars over one time axis.
 
-def holding(
-    rules: str, data: tl.Dataset, shown: Iterable[tuple[str, str, str]], until: Fraction | int
-) -> tuple[Line, ...]:
-    model = tl.materialise(
-        tl.Program.parse(rules), data, query=[predicate for predicate, _, _ in shown], between=(0, until)
-    )
-    found: dict[str, list[tl.Interval]] = {}
-    for fact in model:
-        found.setdefault(fact.predicate, []).append(fact.interval)
-    return tuple(Line(label, tuple(found.get(predicate, ())), colour) for predicate, label, colour in shown)
-
-
-def drawing(
-    title: str,
-    lines: Sequence[Line],
-    begin: float,
-    end: float,
-    ticks: Sequence[tuple[float, str]],
-    look: Look | None = None,
-) -> str:
-    """Rows of bars over one time axis. An open end is an empty circle, a closed one a full one, as in textbooks."""
-    width, height = 760, TOP + ROW * len(lines) + 46
+    An open end is an empty circle, a closed end a filled one, as in textbooks.
+    """
+    rows, plot = compute_rows(picture), picture.plot
+    bottom = TOP + ROW_HEIGHT * len(rows) + 4 + (STEP * plot.highest + 20 if plot else 0)
+    width, height = 760, bottom + 42
 
     def x(t: float) -> float:
-        return LEFT + (t - begin) / (end - begin) * (width - LEFT - 30)
+        return LEFT + t / picture.until * (width - LEFT - 30)
 
     parts = []
-    bottom = TOP + ROW * len(lines) + 4
+    look = picture.look
     if look is not None:
         band = f'x="{x(look.lo):.1f}" y="{TOP}" width="{x(look.hi) - x(look.lo):.1f}" height="{bottom - TOP}"'
         parts.append(f'<rect {band} fill="{LOOK}" fill-opacity="0.35"/>')
         parts.append(_line(x(look.at), TOP, x(look.at), bottom, INK, 'stroke-dasharray="3 3"'))
         parts.append(_text(x(look.at), TOP - 8, "seen from here", "middle", 11))
-    for t, label in ticks:
+    for t in range(picture.until + 1):
         parts.append(_line(x(t), bottom, x(t), bottom + 5, INK))
-        parts.append(_text(x(t), bottom + 18, label, "middle", 11))
-    parts.append(_line(x(begin), bottom, x(end), bottom, INK))
-    for number, line in enumerate(lines):
-        y = TOP + ROW * number + ROW / 2
-        parts.append(_text(LEFT - 18, y + 4, line.label, "end", 13, mono=True))
-        parts.append(_line(x(begin), y, x(end), y, PALE))
-        parts += [_bar(x, y, interval, line.colour) for interval in line.intervals]
-    return _svg(title, width, height, parts)
+        parts.append(_text(x(t), bottom + 18, str(t), "middle", 11))
+    parts.append(_line(x(0), bottom, x(picture.until), bottom, INK))
+    for number, row in enumerate(rows):
+        y = TOP + ROW_HEIGHT * number + ROW_HEIGHT / 2
+        parts.append(_text(LEFT - 18, y + 4, row.label, "end", 13, mono=True))
+        parts.append(_line(x(0), y, x(picture.until), y, PALE))
+        parts += [_bar(x, y, interval, row.colour) for interval in row.intervals]
+    if plot is not None:
+        parts += _draw_plot(picture, plot, x, bottom - 8)
+    return _svg(picture.title, width, height, parts)
+
+
+def _draw_plot(picture: Picture, plot: Plot, x: Callable[[float], float], zero: float) -> list[str]:
+    """Draw a number over time; `zero` is the height at which it is 0."""
+    parts = [_text(LEFT - 18, zero - STEP * plot.highest / 2 + 4, plot.label, "end", 13, mono=True)]
+    for value in range(plot.highest + 1):
+        y = zero - STEP * value
+        style = (DERIVED, 'stroke-dasharray="5 4"') if value == plot.limit else (PALE, "")
+        parts.append(_line(x(0), y, x(picture.until), y, *style))
+        parts.append(_text(x(0) - 7, y + 4, str(value), "end", 10))
+    values = [(int(fact.args[0]), fact.interval) for fact in compute_facts(picture, [plot.predicate])]
+    if not plot.sloped:
+        return parts + [_bar(x, zero - STEP * value, interval, MIDDLE) for value, interval in values]
+    points = [
+        (t, max(value for value, during in values if during.lo <= t <= during.hi)) for t in range(picture.until + 1)
+    ]
+    path = " ".join(f"{x(t):.1f},{zero - STEP * value:.1f}" for t, value in points)
+    return [*parts, f'<polyline points="{path}" fill="none" stroke="{MIDDLE}" stroke-width="4"/>']
+
+
+def compute_facts(picture: Picture, predicates: list[str]) -> Iterable[tl.Fact]:
+    """Compute what holds of these predicates in a picture."""
+    program, data = tl.Program.parse(picture.rules), tl.Dataset.parse(picture.facts)
+    return tl.materialise(program, data, query=predicates, between=(0, picture.until))
+
+
+def compute_rows(picture: Picture) -> tuple[Row, ...]:
+    """Compute when each predicate of a picture holds."""
+    intervals: dict[str, list[tl.Interval]] = {}
+    for fact in compute_facts(picture, [predicate for predicate, _, _ in picture.rows]):
+        intervals.setdefault(fact.predicate, []).append(fact.interval)
+    return tuple(Row(label, tuple(intervals.get(predicate, ())), colour) for predicate, label, colour in picture.rows)
 
 
 def _bar(x: Callable[[float], float], y: float, interval: tl.Interval, colour: str) -> str:
@@ -199,14 +264,14 @@ def _bar(x: Callable[[float], float], y: float, interval: tl.Interval, colour: s
     return bar + "".join(ends)
 
 
-def readings() -> str:
-    """The picture of the README: readings of two turbines, what they mean by the rules, and the answer."""
+def draw_readings() -> str:
+    """Draw the picture of the README: readings of two turbines, when each was hot lately, and the answer."""
     folder = ROOT / "examples" / "turbines"
     data, rules = tl.Dataset.load(folder / "Reading.csv"), (folder / "overheated.dmtl").read_text(encoding="utf-8")
     with (folder / "Reading.csv").open(encoding="utf-8", newline="") as file:
         rows = [(row["turbine"], float(row["celsius"]), row["time"]) for row in csv.DictReader(file)]
     seconds = {time: number * 10 for number, time in enumerate(sorted({time for _, _, time in rows}))}
-    first = min(fact.interval.lo for fact in _facts(data))
+    first = min(fact.interval.lo for fact in _readings(data))
     model = tl.materialise(tl.Program.parse(rules + "\nLately(T) :- Diamondminus[0,10s] Hot(T)."), data)
     width, plot, gap, left = 760, 96, 92, 150
     end = 70
@@ -236,9 +301,7 @@ def readings() -> str:
             parts.append(_line(x(0), row, x(end), row, PALE))
             for fact in model:
                 if fact.predicate == predicate and fact.args == (turbine,):
-                    since = fact.interval
-                    moved = tl.Interval(since.lo - first, since.hi - first, since.lo_closed, since.hi_closed)
-                    parts.append(_bar(x, row, moved, colour))
+                    parts.append(_bar(x, row, _shift(fact.interval, -first), colour))
     bottom = 34 + 2 * plot + gap + 68
     parts.append(_line(x(0), bottom, x(end), bottom, INK))
     for time, second in seconds.items():
@@ -249,7 +312,11 @@ def readings() -> str:
     )
 
 
-def _facts(data: tl.Dataset) -> Iterable[tl.Fact]:
+def _shift(interval: tl.Interval, by: Fraction | float) -> tl.Interval:
+    return tl.Interval(interval.lo + by, interval.hi + by, interval.lo_closed, interval.hi_closed)
+
+
+def _readings(data: tl.Dataset) -> Iterable[tl.Fact]:
     return tl.materialise(tl.Program.parse("Any :- Reading(_, _)."), data, query="Reading")
 
 
@@ -272,12 +339,13 @@ def _text(x: float, y: float, text: str, anchor: str, size: int, *, mono: bool =
     return f'<text {place} font-family="{family}" font-size="{size}" fill="{INK}">{escape(text)}</text>'
 
 
-def drawings() -> dict[str, str]:
-    """File names under `docs/img`, and what belongs in them."""
-    return {"readings.svg": readings(), **{f"{picture.name}.svg": operator(picture) for picture in OPERATORS}}
+def draw_all() -> dict[str, str]:
+    """Return the text of every picture by its file name under `docs/img`."""
+    drawn = {f"{picture.name}.svg": draw_operator(picture) for picture in [*OPERATORS, *NUMBERS]}
+    return {"readings.svg": draw_readings(), **drawn}
 
 
 if __name__ == "__main__":
-    for name, text in drawings().items():
+    for name, text in draw_all().items():
         (IMAGES / name).write_text(text, encoding="utf-8")
         print(f"docs/img/{name}")

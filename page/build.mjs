@@ -1,4 +1,4 @@
-// Builds src/ into one script and one style sheet, and notes what they were built from.
+// Build src/ into one script and one style sheet, and record a hash of the sources.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const out = join(here, "..", "src", "tidelog", "page", "static");
 const sha256 = (data) => createHash("sha256").update(data).digest("hex");
 
-// tests/test_page.py hashes the same files in the same way.
+// tests/unit/test_page.py hashes the same files in the same way.
 function sourcesHash() {
   const names = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"];
   names.push(...readdirSync(join(here, "src")).map((name) => `src/${name}`));
@@ -18,7 +18,7 @@ function sourcesHash() {
   return sha256(lines.join(""));
 }
 
-// The licences of what is in the bundle ask to come with it.
+// The licences of the bundled packages require that they come with the bundle.
 function licences(inputs) {
   const packages = new Set(
     inputs.map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]).filter(Boolean),

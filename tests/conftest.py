@@ -1,4 +1,4 @@
-"""Property tests draw the same examples in every run; `make fuzz` is where new ones are looked for."""
+"""Fixtures that all tests share. Property tests draw the same examples in every run; `make fuzz` looks for new ones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ settings.load_profile("tidelog")
 
 @pytest.fixture(scope="session")
 def kernels() -> None:
-    """Compiled kernels in the cache, so that no command under test says that it compiles them."""
+    """Compile the kernels into their cache, so that no command under test announces a compilation."""
     import tidelog as tl
     from tidelog.streaming.reasoner import Reasoner
 
     program = tl.Program.parse("A :- B, not C.")
     tl.materialise(program, tl.Dataset.parse("B@0")).render()
     reasoner = Reasoner(program, "A")
-    for step in (*reasoner.feed(tl.Dataset.parse("B@0\nC@1\nB@2", ordered=True)), reasoner.end()):
+    for step in (*reasoner.feed(tl.Dataset.parse("B@0\nC@1\nB@2", ordered=True)), reasoner.finish_step()):
         step.answers.render()
 
 

@@ -1,4 +1,4 @@
-// Lines over a stream: uPlot, in the colours of the page.
+// Line charts of a stream: uPlot, in the colours of the page.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -9,7 +9,7 @@ export interface Line {
   title: string;
   hue: number;
   values: number[];
-  // How a value is read.
+  // How a value is printed.
   format: (value: number) => string;
 }
 
@@ -30,7 +30,7 @@ export class Chart {
   constructor(
     private line: Line,
     private x: number[],
-    // A point as text, and a place on the axis.
+    // The label of a point, and the label of a tick.
     private readonly xText: (index: number) => string,
     private readonly xTick: (x: number) => string,
     private readonly group: string,

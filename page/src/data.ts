@@ -1,10 +1,10 @@
-// The data of a page as Python wrote them (tidelog.page.timeline), and exact times as text.
+// The data of a page as Python wrote them (tidelog.page.timeline_data), and exact times as text.
 
 export const GIVEN = 1;
 export const DERIVED = 2;
 export const AWAITED = 4;
-const FROM_EVER = 8;
-const FOR_EVER = 16;
+const NO_START = 8;
+const NO_END = 16;
 
 interface Packed {
   type: "u1" | "u2" | "u4" | "i8";
@@ -49,7 +49,7 @@ export interface Series {
   seconds: number[];
 }
 
-// Numbers that are one higher than what they stand for are 0 where there is nothing.
+// In columns of optional numbers, 0 means none and n + 1 stands for n.
 interface PackedProofs {
   roots: { row: Packed; node: Packed };
   repeats: Packed;
@@ -142,28 +142,28 @@ export class Spans {
   span(i: number): Span {
     const flags = this.flags.at(i);
     return {
-      lo: flags & FROM_EVER ? null : this.lo.exact(i),
-      hi: flags & FOR_EVER ? null : this.hi.exact(i),
+      lo: flags & NO_START ? null : this.lo.exact(i),
+      hi: flags & NO_END ? null : this.hi.exact(i),
     };
   }
 
-  // Ends in ticks, as near as a float comes, for drawing.
+  // Ends in ticks, as floats, for drawing.
   ends(i: number, scale: number, into: Float64Array, at: number): void {
     const flags = this.flags.at(i);
-    into[at] = flags & FROM_EVER ? -Infinity : Math.floor(this.lo.at(i) / 2) * scale;
-    into[at + 1] = flags & FOR_EVER ? Infinity : Math.ceil(this.hi.at(i) / 2) * scale;
+    into[at] = flags & NO_START ? -Infinity : Math.floor(this.lo.at(i) / 2) * scale;
+    into[at + 1] = flags & NO_END ? Infinity : Math.ceil(this.hi.at(i) / 2) * scale;
   }
 
   openLeft(i: number): boolean {
-    return (this.flags.at(i) & FROM_EVER) === 0 && (this.lo.exact(i) & 1n) === 1n;
+    return (this.flags.at(i) & NO_START) === 0 && (this.lo.exact(i) & 1n) === 1n;
   }
 
   openRight(i: number): boolean {
-    return (this.flags.at(i) & FOR_EVER) === 0 && (this.hi.exact(i) & 1n) === 1n;
+    return (this.flags.at(i) & NO_END) === 0 && (this.hi.exact(i) & 1n) === 1n;
   }
 }
 
-// Positions on the doubled grid; null is infinite.
+// Positions on the doubled grid; null is an infinite end.
 export interface Span {
   lo: bigint | null;
   hi: bigint | null;
@@ -226,19 +226,19 @@ export class Clock {
 
   spoken(span: Span): string {
     if (span.lo !== null && span.lo === span.hi) return `at ${this.left(span)}`;
-    const from = span.lo === null ? "since ever" : `from ${this.left(span)}${span.lo & 1n ? ", excluded," : ""}`;
+    const from = span.lo === null ? "from the beginning of time" : `from ${this.left(span)}${span.lo & 1n ? ", excluded," : ""}`;
     const to = span.hi === null ? "for ever" : `to ${this.right(span)}${span.hi & 1n ? ", excluded" : ""}`;
     return `${from} ${to}`;
   }
 }
 
-// A condition of a rule: its text, where it is more than a fact, and the facts that make it hold.
+// A condition of a rule: its text, unless it is a plain fact, and the facts that make it hold.
 export interface Condition {
   text: string | null;
   facts: number[];
 }
 
-// The graph of proofs: nodes are facts, each with the step that it follows by.
+// The graph of proofs: nodes are facts, each with the proof step that derives it.
 export class Proofs {
   readonly nodes: Spans;
   private readonly roots = new Map<number, number>();
@@ -265,12 +265,12 @@ export class Proofs {
     return this.roots.get(row);
   }
 
-  // The node of the first turn of something that repeats.
+  // The node of the first occurrence of a repetition.
   repeatRoot(number: number): number {
     return this.repeats.at(number);
   }
 
-  // What is known of a node: nothing, that it is given, its rule, or words.
+  // How a node is proved: not shown, given, by a rule, or explained in words.
   kind(node: number): "unknown" | "given" | "rule" | "words" {
     return (["unknown", "given", "rule", "words"] as const)[this.nodes.kind(node)];
   }
@@ -283,7 +283,7 @@ export class Proofs {
     return this.packed.words[node] ?? "";
   }
 
-  // The atom of a node, or -1 where it is not on the timeline and is only text.
+  // The atom of a node; -1 if it is not on the timeline, so that only its text is known.
   atom(node: number): number {
     return this.nodes.of.at(node) - 1;
   }
@@ -404,7 +404,7 @@ export class Report {
     return kind === (GIVEN | DERIVED) ? "given and derived" : kind === GIVEN ? "given" : "derived";
   }
 
-  // The range of all finite ends, a little wider; a single point gets some room on both sides.
+  // The range of all finite ends, slightly widened; a single point gets some room on both sides.
   extent(): [number, number] {
     let lo = Infinity;
     let hi = -Infinity;
@@ -437,7 +437,7 @@ export class Report {
     return lo;
   }
 
-  // The row that a node of a proof is part of, if it is on the timeline.
+  // The row that contains the fact of a proof node, if it is on the timeline.
   rowOf(node: number): number | null {
     const proofs = this.proofs;
     const atom = proofs ? proofs.atom(node) : -1;

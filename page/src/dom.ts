@@ -1,4 +1,4 @@
-// Elements from text and attributes. Text is always text: nothing here reads HTML.
+// Elements from text and attributes. Text is always text: nothing here parses HTML.
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;
@@ -27,7 +27,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const known = new Map<string, string>();
 dark.addEventListener("change", () => known.clear());
 
-// A value of the style sheet, for what is drawn rather than laid out.
+// A value of the style sheet, for drawing on canvases.
 export function color(name: string): string {
   let value = known.get(name);
   if (value === undefined) {
@@ -41,7 +41,7 @@ export function onThemeChange(redraw: () => void): void {
   dark.addEventListener("change", redraw);
 }
 
-// A tick as short as it can be: the part of the time that changes from tick to tick.
+// The shortest label of a tick: the part of the time that changes from tick to tick.
 export function shortTime(time: Date): string {
   if (Number.isNaN(time.getTime())) return "";
   const [day, clock] = time.toISOString().split("T");

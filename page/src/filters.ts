@@ -1,15 +1,15 @@
-// What is shown: search, predicates, a constant, kinds, a stretch of time.
+// The filters: search, predicates, a constant, kinds, a time range.
 
 import { AWAITED, DERIVED, GIVEN, type Report } from "./data";
 import { counted, h } from "./dom";
 import type { View } from "./timeline";
 
 export interface Shown extends View {
-  // The stretch of time asked for, where both of its ends are given.
+  // The chosen time range, if both of its ends are given.
   stretch: [number, number] | null;
 }
 
-// A time as facts have it: a number, a fraction, or a date.
+// A time as in facts: a number, a fraction, or a date.
 function readTime(text: string, dates: boolean): number | null {
   const value = text.trim();
   const fraction = value.match(/^([+-]?\d+)\/(\d+)$/);

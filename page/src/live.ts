@@ -1,4 +1,4 @@
-// The page of a running stream (`--ui`): asks the server that it came from once a second.
+// The page of a running stream (`--ui`): asks its server once a second.
 
 import { Chart, numbers, seconds } from "./charts";
 import type { LiveData } from "./data";
@@ -50,7 +50,7 @@ export function showLive(data: LiveData, into: HTMLElement): void {
       box("Latest answers", latest),
       box("Held by predicate", h("table", {}, h("caption", { class: "visually-hidden" }, "Facts held by predicate"), held)),
       slowestBox),
-    h("footer", {}, `tidelog ${data.version}. This page speaks to this process only.`),
+    h("footer", {}, `tidelog ${data.version}. This page connects only to the process that it shows.`),
   );
 
   const show = (status: Status) => {
@@ -98,7 +98,7 @@ function barRow(name: string, share: number, value: string): HTMLElement {
   return h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)), h("td", { class: "bar" }, bar), h("td", { class: "number" }, value));
 }
 
-// Only what changed is said by screen readers, and selected text stays selected.
+// Change only text that is new: screen readers announce changes, and selected text stays selected.
 function say(element: HTMLElement | undefined, text: string): void {
   if (!element || element.textContent === text) return;
   element.textContent = text;

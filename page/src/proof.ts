@@ -1,12 +1,12 @@
-// Beside the timeline: what an interval is, and why it holds.
+// The panel beside the timeline: what an interval is, and why it holds.
 
 import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Proofs, type Repeat, type Report } from "./data";
 import { h } from "./dom";
 import { turnOf, type Selection } from "./timeline";
 
-// Proofs of proofs open as deep as this by themselves.
+// Proofs are open down to this depth.
 const OPEN = 2;
-// A condition may rest on very many facts.
+// The most facts shown per condition; there may be very many.
 const WIDTH = 60;
 
 export class Details {
@@ -20,7 +20,7 @@ export class Details {
     this.element = h("aside", { class: "details", "aria-label": "Proof", hidden: true, tabindex: -1, onkeydown: (event) => this.key(event) });
   }
 
-  // Rows that the shown interval rests on directly.
+  // Rows with the facts that the shown interval follows from directly.
   show(selection: Selection): number[] {
     const { report } = this;
     this.element.hidden = false;
@@ -35,7 +35,7 @@ export class Details {
     const fact = `${report.atomTexts[atom]}@${report.clock.interval(part)}`;
     const start = report.clock.text(BigInt(repeat.start) / 2n);
     const every = new Clock(report.clock.denominator, false);
-    const text = `This comes again every ${every.text(BigInt(repeat.every) / 2n)}, ${repeat.before ? "before" : "from"} ${start}${repeat.before ? "" : " on"}, for ever.`;
+    const text = `This repeats every ${every.text(BigInt(repeat.every) / 2n)}, ${repeat.before ? "before" : "from"} ${start}${repeat.before ? "" : " on"}, for ever.`;
     this.fill(button, fact, "repeats", [h("p", {}, text), ...this.firstTurn(repeat, fact)]);
     return [];
   }
@@ -92,7 +92,7 @@ export class Details {
       { class: "awaited-entry" },
       h("h3", {}, "Waits for"), list(entry.hypotheses),
       entry.conditions.length > 0 && h("p", {}, `where ${entry.conditions.join(", ")}`),
-      entry.evidence.length > 0 && h("h3", {}, "What speaks for it"),
+      entry.evidence.length > 0 && h("h3", {}, "Evidence"),
       entry.evidence.length > 0 && list(entry.evidence),
       entry.decided_by !== null && h("p", {}, `Decided by ${entry.decided_by} at the latest.`),
       entry.confidence !== null && h("p", {}, `Confidence ${entry.confidence.toPrecision(3)}.`),
@@ -106,7 +106,7 @@ export class Details {
     return h("div", {}, h("p", {}, "This command prints it:"), h("pre", { class: "command", tabindex: 0 }, `${command} ${quoted}`));
   }
 
-  // Rows with the facts that an interval rests on directly, or through the pieces that it falls into.
+  // Rows with the facts that an interval follows from, directly or through the parts that it is split into.
   private premises(row: number): number[] {
     const { proofs } = this.report;
     const root = proofs?.root(row);
@@ -124,7 +124,7 @@ export class Details {
     return [...found];
   }
 
-  // How a node follows; `above` are the nodes that it is part of the proof of.
+  // How a node is derived; `above` are the nodes whose proofs contain it.
   private step(node: number, depth: number, above: Set<number>): HTMLElement {
     const { report } = this;
     const proofs = report.proofs as Proofs;

@@ -45,7 +45,7 @@ export function showReport(data: ReportData, into: HTMLElement): void {
     ...data.notes.map((note) => h("p", { class: "notice", role: "note" }, note)),
     filters.element,
     h("div", { class: "main" }, element, details.element),
-    h("footer", {}, `Made by tidelog ${data.version}. This page is complete: it loads nothing and sends nothing.`),
+    h("footer", {}, `Made by tidelog ${data.version}. This page is self-contained: it loads nothing and sends nothing.`),
   );
   filters.apply();
 }
@@ -93,7 +93,7 @@ function awaited(report: Report, choose: (selection: Selection) => void): HTMLEl
   return h("div", { class: "table" }, h("div", { class: "wide" }, h("table", {}, h("caption", { class: "visually-hidden" }, "What may still become true"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...lines))));
 }
 
-// Tabs as the ARIA practices have them: one stop, arrow keys between them.
+// Tabs after the ARIA authoring practices: one tab stop, arrow keys between them.
 function tabs(panels: [string, HTMLElement][]): { element: HTMLElement; open: (index: number) => void } {
   const buttons = panels.map(([name], index) =>
     h("button", { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": `panel-${index}`, onclick: () => open(index) }, name),

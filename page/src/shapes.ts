@@ -1,5 +1,5 @@
 // How an interval looks: given is solid, derived an outline with a tint, awaited hatched with a dashed outline. A closed
-// end has a crossbar, an open one a hollow dot, an infinite one an arrow; a point is a diamond. All of them lie inside of
+// end has a crossbar, an open one a hollow dot, an infinite one an arrow; a point is a diamond. All of them lie within
 // the interval, so that neighbours stay apart.
 
 import { AWAITED, GIVEN } from "./data";
@@ -11,7 +11,7 @@ export interface Ink {
 }
 
 export interface Bar {
-  // Pixels; the ends may be far outside of what is visible, or infinite.
+  // Pixels; the ends may be far outside the view, or infinite.
   x0: number;
   x1: number;
   y: number;
@@ -24,13 +24,13 @@ export const BAR = 12;
 const DOT = 4;
 const CROSSBAR = 2.5;
 const DIAMOND = 6;
-// Below this width ends are not told apart, and below the other a bar is a mark.
+// Below the first width ends are not distinguished; below the second a bar is a mark.
 const ROOM_FOR_DOTS = 15;
 const MARK = 3;
 const HEAD = 10;
 
 export function drawBar(g: CanvasRenderingContext2D, bar: Bar, left: number, right: number, ink: Ink): void {
-  // What goes on for ever ends in an arrow at the edge.
+  // An infinite end is an arrow at the edge.
   const x0 = bar.x0 === -Infinity ? left + HEAD : Math.max(bar.x0, left - 20);
   const x1 = bar.x1 === Infinity ? right - HEAD : Math.min(bar.x1, right + 20);
   const width = x1 - x0;
@@ -80,7 +80,7 @@ export function drawRing(g: CanvasRenderingContext2D, bar: Bar, left: number, ri
   g.stroke();
 }
 
-// An end at x, from which the interval goes to the right (1) or to the left (-1).
+// An end at x, from which the interval extends to the right (1) or to the left (-1).
 function end(g: CanvasRenderingContext2D, x: number, inwards: number, y: number, open: boolean, ink: Ink): void {
   if (!open) {
     g.fillStyle = ink.color;

@@ -1,4 +1,4 @@
-// The timeline: one row an atom, drawn on a canvas as far as it can be seen, so that its cost is that of the view.
+// The timeline: one row per atom. Only the visible part is drawn on a canvas, so the cost depends on the view alone.
 
 import { scaleLinear, scaleUtc, type ScaleLinear, type ScaleTime } from "d3-scale";
 import { select } from "d3-selection";
@@ -49,7 +49,7 @@ export class Timeline {
     this.base = report.clock.dates ? scaleUtc() : scaleLinear();
     const [first, last] = report.extent();
     this.base.domain([first, last]);
-    // Between two neighbouring times there is nothing to see.
+    // Zooming in further shows nothing between two neighbouring times.
     this.nearest = Math.min(Math.max((last - first) / (2 * report.scale), 8), 1e10);
     this.canvas = h("canvas", {
       tabindex: 0,
@@ -101,7 +101,7 @@ export class Timeline {
     select(this.canvas).call(this.behavior.transform, zoomIdentity);
   }
 
-  // Show the stretch from lo to hi.
+  // Show the range from lo to hi.
   zoomTo(lo: number, hi: number): void {
     const [first, last] = this.base.range();
     const [a, b] = [this.base(lo), this.base(hi)];
@@ -109,13 +109,13 @@ export class Timeline {
     select(this.canvas).call(this.behavior.transform, zoomIdentity.translate(first - k * a, 0).scale(k));
   }
 
-  // The stretch that is visible, in the numbers of the scale.
+  // The visible range, in the numbers of the scale.
   visible(): [number, number] {
     const scale = this.scale();
     return [Number(scale.invert(this.labels)), Number(scale.invert(this.width))];
   }
 
-  // Choose an interval, bring it into view and say it; other intervals may be marked with it.
+  // Choose an interval, bring it into view and announce it; other intervals may be marked with it.
   choose(selection: Selection, marked: number[] = []): void {
     this.cursor = selection;
     this.marked = new Set(marked);
@@ -185,7 +185,7 @@ export class Timeline {
     return Math.min(longest * this.letter() + 30, this.width * 0.34, 320);
   }
 
-  // The width of a letter of the labels, all of which are as wide.
+  // The width of a letter of the labels, whose font is monospaced.
   private letter(): number {
     const g = this.canvas.getContext("2d");
     if (!g) return 8;
@@ -316,7 +316,7 @@ export class Timeline {
       if (!this.view.shows(row)) {
         row += 1;
       } else if (bar.x1 - bar.x0 < 1 && bar.x0 < filled) {
-        // Many in one pixel look like one: go on with the first that ends beyond it.
+        // Several intervals in one pixel look like one: continue with the first that ends beyond it.
         row = Math.max(row + 1, this.report.firstEnding(atom, Number(scale.invert(filled))));
       } else {
         drawBar(g, bar, this.labels, this.width, ink);
@@ -332,7 +332,7 @@ export class Timeline {
     this.paintElsewhere(g, scale, atom, y);
   }
 
-  // Small signs at the edges for intervals beyond them.
+  // Small marks at the edges for intervals outside of the view.
   private paintElsewhere(g: CanvasRenderingContext2D, scale: Scale, atom: number, y: number): void {
     const { report } = this;
     const [first, last] = [report.firstRow[atom], report.firstRow[atom + 1] - 1];
@@ -374,7 +374,7 @@ export class Timeline {
     }
   }
 
-  // The turns of a repeat that can be seen from one time to another, none of them below 0.
+  // The occurrences of a repetition that are visible between two times, none of them below 0.
   private turns(repeat: Repeat, from: number, to: number): [bigint, bigint] {
     const { scale } = this.report;
     const every = (Number(repeat.every) / 2) * scale;
@@ -413,7 +413,7 @@ export class Timeline {
     return "row" in selection ? this.report.rows.of.at(selection.row) : selection.atom;
   }
 
-  // What is drawn at a place of the canvas.
+  // The item that is drawn at a position of the canvas.
   private hit(x: number, y: number): Selection | null {
     if (y < AXIS || x < this.labels) return null;
     const place = Math.floor((y - AXIS + this.scroller.scrollTop) / ROW);
@@ -517,7 +517,7 @@ export class Timeline {
     move();
   }
 
-  // Up or down by so many rows, to the interval there that is nearest in time.
+  // Move up or down by some rows, to the interval there that is nearest in time.
   private goToPlace(by: number): void {
     const { atoms } = this.view;
     if (!atoms.length) return;

@@ -1,28 +1,40 @@
-"""The answer of batch reasoning: what holds, once and for ever after."""
+"""The result of batch reasoning: the facts that hold, and those that repeat forever."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidelog.data.columns import Relation
+from tidelog.data.relation import Relation
 from tidelog.engine.extent import Extent
-from tidelog.engine.repeats import Repetition, divided
-from tidelog.language.facts import format_fact
+from tidelog.engine.repetition import Repetition, split_repetitions
+from tidelog.language.fact_text import FactFormat, format_fact, json_value
 from tidelog.language.syntax import Fact
-from tidelog.language.times import format_iso
+from tidelog.language.time_text import format_iso
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import format_time
 
 if TYPE_CHECKING:
-    from tidelog.data.symbols import Symbols
-    from tidelog.engine.store import Rows
+    from tidelog.data.fact_sheet import Sheet
+    from tidelog.data.symbol_table import Symbols
+    from tidelog.engine.fact_store import Rows
+
+
+class Answer(Enum):
+    """The answer to whether a fact holds; `UNKNOWN` where the bounds of the search do not decide it."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,7 @@ class Repeat:
         return self.text()
 
     def text(self, iso: bool = False) -> str:
-        """The line that `tidelog materialise` prints."""
+        """Return the line that `tidelog materialise` prints."""
         start = format_iso(self.start) if iso else format_time(self.start)
         word = "before" if self.before else "from"
         return f"% repeats every {format_time(self.every)} {word} {start}: {format_fact(self.fact, iso)}"
@@ -47,7 +59,7 @@ class Repeat:
 class Model:
     """The facts that hold, as maximal intervals, sorted by predicate, arguments and time.
 
-    Iterating gives what comes once; `repeats` what comes again for ever.
+    Iterating gives the facts that do not repeat; `repeats` has those that repeat forever.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("A(X) :- Diamondminus[3,3] A(X).")
@@ -64,7 +76,7 @@ class Model:
 
     @cached_property
     def _divided(self) -> dict[str, tuple[Rows, list[Repetition]]]:
-        return {name: divided(extent, self._grid.tick) for name, extent in sorted(self._extents.items())}
+        return {name: split_repetitions(extent, self._grid.tick) for name, extent in sorted(self._extents.items())}
 
     def __len__(self) -> int:
         return sum(len(rows) for rows, _ in self._divided.values())
@@ -75,10 +87,10 @@ class Model:
             keys = [(*(int(ranks[a]) for a in args), int(lo)) for args, lo in zip(rows.args.T, rows.lo, strict=True)]
             for row in sorted(range(len(rows)), key=keys.__getitem__):
                 args = tuple(self._symbols.value(int(a)) for a in rows.args[:, row])
-                yield Fact(name, args, self._grid.interval(int(rows.lo[row]), int(rows.hi[row])))
+                yield Fact(name, args, self._grid.to_interval(int(rows.lo[row]), int(rows.hi[row])))
 
     def relations(self) -> Iterator[tuple[Relation, int]]:
-        """What comes once, as columns, each with the denominator of its ticks."""
+        """Return the facts that do not repeat, as columns, each with the denominator of its ticks."""
         for name, (rows, _) in self._divided.items():
             yield relation_of(name, rows, self._grid), self._grid.denominator
 
@@ -89,43 +101,93 @@ class Model:
 
     @cached_property
     def repeats(self) -> tuple[Repeat, ...]:
-        """What repeats for ever, sorted by predicate, arguments and time."""
+        """The facts that repeat forever, sorted by predicate, arguments and time."""
         ranks = self._symbols.ranks()
         found: list[Repeat] = []
         for name, (_, repetitions) in self._divided.items():
             for r in sorted(repetitions, key=lambda r: ([int(ranks[a]) for a in r.args], not r.before, r.part)):
-                fact = Fact(name, tuple(self._symbols.value(a) for a in r.args), self._grid.interval(*r.part))
-                found.append(Repeat(fact, self._grid.time(r.every), self._grid.time(r.at), r.before))
+                fact = Fact(name, tuple(self._symbols.value(a) for a in r.args), self._grid.to_interval(*r.part))
+                found.append(Repeat(fact, self._grid.to_time(r.every), self._grid.to_time(r.at), r.before))
         return tuple(found)
 
-    def render(self, fmt: str = "text", iso: bool | None = None) -> bytes:
-        """All of it as text (`fmt="text"`, or `"jsonl"`); dates as the data had them unless told."""
-        from tidelog.data.render import render_rows
+    def render(self, format: FactFormat = "text", iso: bool | None = None) -> bytes:
+        """Print all facts and repetitions, one per line, as `"text"`, `"jsonl"` or `"csv"`.
 
+        Times are dates if the data had dates, unless `iso` says otherwise. Any other format raises a ValueError; for
+        Parquet see `to_parquet`.
+        """
+        from tidelog.data.fact_printer import check_format, render_rows
+
+        check_format(format)
         iso = self._dates if iso is None else iso
+        if format == "csv":
+            from tidelog.data.fact_sheet import render_csv
+
+            return render_csv(self.to_sheet(), iso)
         parts = [
-            render_rows(
-                self._symbols, name, rows.args, rows.lo, rows.hi, self._grid.denominator, self._grid.timeline, iso, fmt
-            )
+            render_rows(self._symbols, name, rows, self._grid, iso=iso, format=format)
             for name, (rows, _) in self._divided.items()
         ]
         for repeat in self.repeats:
-            line = repeat.text(iso) if fmt == "text" else json.dumps(_as_object(repeat, iso), ensure_ascii=False)
+            line = repeat.text(iso) if format == "text" else json.dumps(_as_object(repeat, iso), ensure_ascii=False)
             parts.append(line.encode() + b"\n")
         return b"".join(parts)
 
+    def to_sheet(self, names: Sequence[str] | None = None) -> Sheet:
+        """Return all facts as one table; what repeats follows, with the columns `every`, `from` and `before`.
+
+        `names` are the columns of the arguments.
+        """
+        from tidelog.data.fact_sheet import Sheet, build_fact_sheet
+
+        arity = max((len(rows.args) for rows, _ in self._divided.values()), default=0)
+        repeats = self.repeats
+        sheet = build_fact_sheet(chain(self, (repeat.fact for repeat in repeats)), arity, names)
+        if not repeats:
+            return sheet
+        once = [(*row, None, None, None) for row in sheet.rows[: -len(repeats)]]
+        again = [
+            (*row, repeat.every, *((None, repeat.start) if repeat.before else (repeat.start, None)))
+            for row, repeat in zip(sheet.rows[-len(repeats) :], repeats, strict=True)
+        ]
+        columns = (*sheet.names, "every", "from", "before")
+        return Sheet(columns, (*sheet.kinds, "constant", "time", "time"), once + again)
+
+    def to_parquet(self, path: str | Path | None = None, iso: bool | None = None) -> bytes:
+        """Return the table of all facts as a Parquet file, and write it to `path` if given."""
+        from tidelog.data.fact_sheet import render_parquet
+
+        written = render_parquet(self.to_sheet(), self._dates if iso is None else iso)
+        if path is not None:
+            Path(path).write_bytes(written)
+        return written
+
+    @property
+    def predicates(self) -> tuple[str, ...]:
+        """The predicates that were asked for, sorted."""
+        return tuple(sorted(self._extents))
+
+    @property
+    def dates(self) -> bool:
+        """Whether times print as dates unless told otherwise."""
+        return self._dates
+
     def _repr_html_(self) -> str:
-        from tidelog.data.notebook import facts_html
+        from tidelog.data.notebook_view import facts_to_html
 
         again = [repeat.text(self._dates) for repeat in self.repeats]
-        return facts_html(self, len(self), iso=self._dates, more=again)
+        return facts_to_html(self, len(self), iso=self._dates, more=again)
+
+    def __str__(self) -> str:
+        """Print all facts and repetitions as text, one per line, as `tidelog materialise` does."""
+        return self.render().decode()
 
     def __repr__(self) -> str:
         return f"<Model of {len(self)} facts, {len(self.repeats)} that repeat>"
 
 
 def relation_of(predicate: str, rows: Rows, grid: Grid) -> Relation:
-    """Rows of an engine as a relation, whose ends are on the doubled grid whatever the timeline."""
+    """Return rows of an engine as a relation, with ends on the doubled grid on either timeline."""
     lo, hi = rows.lo, rows.hi
     if not grid.dense:
         lo = np.where(lo == NEG_INF, NEG_INF, 2 * lo)
@@ -133,19 +195,20 @@ def relation_of(predicate: str, rows: Rows, grid: Grid) -> Relation:
     return Relation(predicate, len(rows.args), rows.args.astype(np.int32), lo, hi)
 
 
-def _as_object(repeat: Repeat, iso: bool) -> dict[str, str]:
+def _as_object(repeat: Repeat, iso: bool) -> dict[str, Any]:
     interval = repeat.fact.interval
     atom, _, _ = format_fact(repeat.fact).rpartition("@")
-    closed = {(True, True): "both", (True, False): "left", (False, True): "right", (False, False): "neither"}
 
-    def shown(t: Fraction | float) -> str:
+    def format_end(t: Fraction | float) -> str:
         return format_iso(t) if iso and isinstance(t, Fraction) else format_time(t)
 
     return {
         "fact": atom,
-        "start": shown(interval.lo),
-        "end": shown(interval.hi),
-        "closed": closed[interval.lo_closed, interval.hi_closed],
+        "start": format_end(interval.lo),
+        "end": format_end(interval.hi),
+        "closed": interval.closed,
         "every": format_time(repeat.every),
-        "before" if repeat.before else "from": shown(repeat.start),
+        "before" if repeat.before else "from": format_end(repeat.start),
+        "predicate": repeat.fact.predicate,
+        "args": [json_value(value) for value in repeat.fact.args],
     }

@@ -1,9 +1,9 @@
-"""For tests of rules and of programs that reason over streams: a clock that you set, a source that pauses and crashes,
-and streams of answers compared by what they mean.
+"""Tools for testing rules and programs that reason over streams.
 
-A stream of answers may be cut into pieces in many ways and mean the same, so streams are equal here when their
-coalesced answers are. `expect` tests rules in one line, in batch and as a stream; `play` drives a reasoner through a
-source with marks, among them `Crash`, after which the reasoner is loaded from its last saved state.
+`expect` tests rules in one line, in batch and as a stream. `play` drives a reasoner through a source with marks, among
+them `Crash`, after which the reasoner is loaded from its last saved state. `Clock` is a clock that you set.
+`same_answers` compares streams of answers: a stream can be cut into pieces in many ways, so two streams are equal here
+when their coalesced answers are.
 """
 
 from __future__ import annotations
@@ -13,19 +13,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tidelog.language.facts import format_fact, parse_fact
+from tidelog.language.fact_text import format_fact, parse_fact
 from tidelog.language.syntax import Fact
-from tidelog.language.times import parse_time
-from tidelog.timeline.interval import INF, Interval, Time
+from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_finite_time
+from tidelog.timeline.interval import INF, Interval, Time, TimelineName
 
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
+    from tidelog.language.program import Program
     from tidelog.streaming.reasoner import Reasoner
 
-__all__ = ["Arrival", "Clock", "Comparison", "Crash", "Item", "Pause", "coalesced", "expect", "play", "same_answers"]
-
-#: A time as tests write it; text may be a number, a fraction, a duration or a date.
-AnyTime = Fraction | int | str
+__all__ = [
+    "Arrival",
+    "Clock",
+    "Comparison",
+    "Crash",
+    "Item",
+    "Pause",
+    "coalesce_facts",
+    "expect",
+    "play",
+    "same_answers",
+]
 
 
 class Clock:
@@ -37,18 +46,18 @@ class Clock:
     Fraction(11, 2)
     """
 
-    def __init__(self, now: AnyTime = 0) -> None:
-        self.now = _time(now)
+    def __init__(self, now: TimeLike = 0) -> None:
+        self.now = to_finite_time(now)
 
     def __call__(self) -> Fraction:
         return self.now
 
-    def set(self, t: AnyTime) -> None:
-        """Any time, also an earlier one: clocks of machines do that."""
-        self.now = _time(t)
+    def set(self, t: TimeLike) -> None:
+        """Set the clock to any time, also to an earlier one, as the clocks of machines do."""
+        self.now = to_finite_time(t)
 
-    def forward(self, by: AnyTime) -> None:
-        self.now += _time(by)
+    def forward(self, by: DurationLike) -> None:
+        self.now += to_duration(by)
 
 
 # Sources
@@ -56,31 +65,31 @@ class Clock:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Facts that come when the clock shows `at`. A fact without `@` holds at that time."""
+    """Facts that arrive when the clock shows `at`. A fact without `@` holds at that time."""
 
-    at: AnyTime
+    at: TimeLike
     facts: tuple[str | Fact, ...]
 
-    def __init__(self, at: AnyTime, *facts: str | Fact) -> None:
+    def __init__(self, at: TimeLike, *facts: str | Fact) -> None:
         object.__setattr__(self, "at", at)
         object.__setattr__(self, "facts", facts)
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Nothing comes for a while; at its end the reasoner is told how late it is (`advance`)."""
+    """A time without arrivals; at its end the clock of the reasoner is advanced."""
 
-    length: AnyTime = 0
+    length: DurationLike = 0
 
 
 @dataclass(frozen=True)
 class Crash:
-    """The reasoner is lost. Its state was last saved `unsaved` items earlier, and these come again."""
+    """The loss of the reasoner. Its state was last saved `unsaved` items earlier, and these arrive again."""
 
     unsaved: int = 0
 
 
-#: What a source holds: facts (which come when they begin), arrivals and marks.
+#: An item of a source: a fact (which arrives when it begins), an arrival or a mark.
 Item = str | Fact | Arrival | Pause | Crash
 
 
@@ -90,13 +99,13 @@ def play(
     *,
     clock: Clock | None = None,
     finish: bool = True,
-    until: AnyTime | None = None,
+    until: TimeLike | None = None,
 ) -> list[Fact]:
-    """The answers of a reasoner that is driven through a source, each once, in the order in which they are given.
+    """Drive a reasoner through a source and return its answers, each once, in order.
 
-    What was answered after the last save and before a crash must be answered again, since whoever reads the answers
-    may have seen it: an AssertionError says so if it is not. `clock` shows the time of the source as it goes on;
-    with `finish` the stream ends after the last item, at time `until` if given.
+    Answers given after the last save and before a crash must be given again, since their reader may have seen them. If
+    they are not, an AssertionError is raised. `clock` shows the time of the source as it proceeds. With `finish` the
+    stream ends after the last item, at time `until` if given.
 
     >>> import tidelog as tl
     >>> rules = tl.Program.parse("Down :- not Diamondminus[0,5] Beat.")
@@ -108,7 +117,9 @@ def play(
     items = list(source)
     clock = clock or Clock()
     steps = [number for number, item in enumerate(items) if not isinstance(item, Crash)]
-    crashes = {number: _resumed_at(steps, number, item) for number, item in enumerate(items) if isinstance(item, Crash)}
+    crashes = {
+        number: _resume_item(steps, number, item) for number, item in enumerate(items) if isinstance(item, Crash)
+    }
     states: dict[int, tuple[bytes, Fraction]] = {}
     answers: dict[int, list[Fact]] = {}
     for number, item in enumerate(items):
@@ -121,13 +132,13 @@ def play(
         reasoner = type(reasoner).load(state)
         for again in (step for step in steps if crashes[number] <= step < number):
             found = same_answers(answers[again], _step(reasoner, items[again], clock))
-            assert found, f"after a crash, item {again} of the source is answered otherwise:\n{found}"
+            assert found, f"after a crash, item {again} of the source has other answers:\n{found}"
     given = [answer for number in steps for answer in answers[number]]
-    return given + reasoner.finish(None if until is None else _time(until)) if finish else given
+    return given + reasoner.finish(None if until is None else to_finite_time(until)) if finish else given
 
 
-def _resumed_at(steps: Sequence[int], crash: int, mark: Crash) -> int:
-    """The first item that comes again after a crash; the crash itself if none does."""
+def _resume_item(steps: Sequence[int], crash: int, mark: Crash) -> int:
+    """Find the first item that arrives again after a crash; the crash itself if none does."""
     before = [number for number in steps if number < crash]
     assert mark.unsaved <= len(before), f"{mark} has only {len(before)} items before it"
     return before[-mark.unsaved] if mark.unsaved else crash
@@ -147,7 +158,7 @@ def _step(reasoner: Reasoner, item: Item, clock: Clock) -> list[Fact]:
             assert isinstance(start, Fraction), f"{format_fact(fact)} has no beginning: give it as background"
             clock.now = max(clock.now, start)
             return reasoner.push(clock.now, [fact])
-    raise TypeError(f"{item} is no item of a source")
+    raise TypeError(f"{item} is not an item of a source")
 
 
 # Answers
@@ -172,8 +183,10 @@ class Comparison:
         return "\n".join(["answers differ (- only in the first, + only in the second):", *lines])
 
 
-def same_answers(a: Iterable[Fact | str], b: Iterable[Fact | str], *, timeline: str = "rational") -> Comparison:
-    """Compares answers by what they mean: in any order, in any pieces.
+def same_answers(
+    a: Iterable[Fact | str], b: Iterable[Fact | str], *, timeline: TimelineName = "rational"
+) -> Comparison:
+    """Compare answers by their meaning: in any order, cut into any pieces.
 
     >>> bool(same_answers(["P(a)@[0,1)", "P(a)@[1,3]"], ["P(a)@[0,3]"]))
     True
@@ -182,24 +195,24 @@ def same_answers(a: Iterable[Fact | str], b: Iterable[Fact | str], *, timeline: 
     - P(a)@(2,3]
     + P(b)@7
     """
-    first, second = _by_atom(a), _by_atom(b)
+    first, second = _group_by_atom(a), _group_by_atom(b)
     missing: list[Fact] = []
     unexpected: list[Fact] = []
     for key in sorted({*first, *second}, key=str):
-        mine, theirs = (_merged(side.get(key, []), timeline) for side in (first, second))
-        missing += [Fact(*key, interval) for interval in _without(mine, theirs, timeline)]
-        unexpected += [Fact(*key, interval) for interval in _without(theirs, mine, timeline)]
+        mine, theirs = (_merge(side.get(key, []), timeline) for side in (first, second))
+        missing += [Fact(*key, interval) for interval in _subtract(mine, theirs, timeline)]
+        unexpected += [Fact(*key, interval) for interval in _subtract(theirs, mine, timeline)]
     return Comparison(tuple(missing), tuple(unexpected))
 
 
-def coalesced(facts: Iterable[Fact | str], *, timeline: str = "rational") -> list[Fact]:
-    """The facts with maximal intervals, sorted by atom and time.
+def coalesce_facts(facts: Iterable[Fact | str], *, timeline: TimelineName = "rational") -> list[Fact]:
+    """Return the facts with maximal intervals, sorted by atom and time.
 
-    >>> [str(fact.interval) for fact in coalesced(["P@[0,1]", "P@[2,3]"], timeline="integer")]
+    >>> [str(fact.interval) for fact in coalesce_facts(["P@[0,1]", "P@[2,3]"], timeline="integer")]
     ['[0,3]']
     """
-    found = _by_atom(facts)
-    return [Fact(*key, interval) for key in sorted(found, key=str) for interval in _merged(found[key], timeline)]
+    found = _group_by_atom(facts)
+    return [Fact(*key, interval) for key in sorted(found, key=str) for interval in _merge(found[key], timeline)]
 
 
 _Atom = tuple[str, tuple[str | Fraction, ...]]
@@ -207,7 +220,7 @@ _Atom = tuple[str, tuple[str | Fraction, ...]]
 _End = tuple[Time, int]
 
 
-def _by_atom(facts: Iterable[Fact | str]) -> dict[_Atom, list[Interval]]:
+def _group_by_atom(facts: Iterable[Fact | str]) -> dict[_Atom, list[Interval]]:
     found: dict[_Atom, list[Interval]] = {}
     for given in facts:
         fact = parse_fact(given)[0] if isinstance(given, str) else given
@@ -215,8 +228,8 @@ def _by_atom(facts: Iterable[Fact | str]) -> dict[_Atom, list[Interval]]:
     return found
 
 
-def _ends(interval: Interval, timeline: str) -> tuple[_End, _End]:
-    """The first and the last place of an interval; over the integers both are times of their own."""
+def _find_ends(interval: Interval, timeline: TimelineName) -> tuple[_End, _End]:
+    """Return the first and the last place of an interval; over the integers both are times of their own."""
     lo, hi = (interval.lo, 0 if interval.lo_closed else 1), (interval.hi, 0 if interval.hi_closed else -1)
     if timeline == "integer":
         lo = (lo[0] if lo[0] == -INF else (lo[0] // 1 + 1 if lo[1] or lo[0] % 1 else lo[0]), 0)
@@ -224,18 +237,18 @@ def _ends(interval: Interval, timeline: str) -> tuple[_End, _End]:
     return lo, hi
 
 
-def _next(end: _End, timeline: str) -> _End:
-    """The place after an end, which is no gap on the integers."""
+def _find_next(end: _End, timeline: TimelineName) -> _End:
+    """Return the place after an end, which is no gap on the integers."""
     t, side = end
     if timeline == "integer":
         return t + 1, 0
     return (t, side + 1)
 
 
-def _merged(intervals: Iterable[Interval], timeline: str) -> list[Interval]:
+def _merge(intervals: Iterable[Interval], timeline: TimelineName) -> list[Interval]:
     merged: list[tuple[_End, _End]] = []
-    for lo, hi in sorted(_ends(interval, timeline) for interval in intervals):
-        if merged and lo <= _next(merged[-1][1], timeline):
+    for lo, hi in sorted(_find_ends(interval, timeline) for interval in intervals):
+        if merged and lo <= _find_next(merged[-1][1], timeline):
             merged[-1] = merged[-1][0], max(hi, merged[-1][1])
         elif lo <= hi:
             merged.append((lo, hi))
@@ -246,11 +259,11 @@ def _interval(lo: _End, hi: _End) -> Interval:
     return Interval(lo[0], hi[0], lo[1] == 0 and lo[0] != -INF, hi[1] == 0 and hi[0] != INF)
 
 
-def _without(mine: Iterable[Interval], theirs: Sequence[Interval], timeline: str) -> Iterator[Interval]:
-    """The parts of maximal intervals that others do not cover."""
-    taken = [_ends(interval, timeline) for interval in theirs]
+def _subtract(mine: Iterable[Interval], theirs: Sequence[Interval], timeline: TimelineName) -> Iterator[Interval]:
+    """Yield the parts of maximal intervals that others do not cover."""
+    taken = [_find_ends(interval, timeline) for interval in theirs]
     for interval in mine:
-        lo, hi = _ends(interval, timeline)
+        lo, hi = _find_ends(interval, timeline)
         for first, last in taken:
             if last < lo or first > hi:
                 continue
@@ -259,7 +272,7 @@ def _without(mine: Iterable[Interval], theirs: Sequence[Interval], timeline: str
                 yield _interval(lo, before)
             if last >= hi:
                 break
-            lo = _next(last, timeline)
+            lo = _find_next(last, timeline)
         else:
             yield _interval(lo, hi)
 
@@ -268,22 +281,22 @@ def _without(mine: Iterable[Interval], theirs: Sequence[Interval], timeline: str
 
 
 def expect(
-    rules: str,
+    rules: str | Program,
     facts: str,
     query: str,
     answers: str,
     *,
-    until: AnyTime | None = None,
+    until: TimeLike | None = None,
     stream: bool = True,
-    syntax: str = "dmtl",
-    timeline: str | None = None,
-    delay: AnyTime = 0,
-    memory: str | None = None,
+    timeline: TimelineName | None = None,
+    delay: DurationLike = 0,
 ) -> None:
-    """Asserts what rules make of facts, as text: in batch, and as a stream that ends at `until`.
+    """Assert the answers that rules give to facts, all as text: in batch, and as a stream that ends at `until`.
 
-    Only what happens up to `until` counts; unless given, that is one time unit after the last time that facts or
-    answers mention. `stream=False` is for rules that no stream can run, since they look ahead for ever.
+    Rules as text are DatalogMTL; for temporal Datalog, pass a program.
+
+    Only times up to `until` count. By default that is one time unit after the last time in the facts or answers.
+    `stream=False` is for rules that no stream can run, because they look ahead without bound.
 
     >>> expect("Hot(X) :- Boxminus[0,2] High(X).", "High(t1)@[0,9]", "Hot", "Hot(t1)@[2,9]")
     >>> expect("Hot(X) :- Boxminus[0,2] High(X).", "High(t1)@[0,9]", "Hot", "Hot(t1)@[2,10]")
@@ -294,34 +307,38 @@ def expect(
     """
     import tidelog as tl
 
-    program = tl.Program.parse(rules, syntax=syntax)
+    program = tl.Program.parse(rules) if isinstance(rules, str) else rules
     line = timeline or program.timeline
     data, expected = tl.Dataset.parse(facts), list(tl.Dataset.parse(answers))
     if program.temporal is not None:
-        data = data.timed(program.temporal.temporal)
-    end = last_time([*data, *expected]) + 1 if until is None else _time(until)
-    expected = list(clipped(expected, end))
+        data = data.with_time_arguments(program.temporal.temporal)
+    end = last_time([*data, *expected]) + 1 if until is None else to_finite_time(until)
+    expected = list(clip_facts(expected, end))
     found = list(tl.materialise(program, data, query=query, between=(-INF, end), timeline=timeline))
     difference = same_answers(expected, found, timeline=line)
     if not difference:
         raise AssertionError(f"{query} in batch: {difference}")
     if stream:
-        given = list(streamed(program, data, query, end, timeline, delay, memory))
+        given = list(stream_answers(program, data, query, end, timeline, delay))
         difference = same_answers(expected, given, timeline=line)
         if not difference:
             raise AssertionError(f"{query} as a stream: {difference}")
 
 
-def streamed(
-    program: object, data: Dataset, query: str, end: Fraction, timeline: str | None, delay: AnyTime, memory: str | None
+def stream_answers(
+    program: Program,
+    data: Dataset,
+    query: str,
+    end: Fraction,
+    timeline: TimelineName | None,
+    delay: DurationLike,
 ) -> Iterator[Fact]:
-    """The answers over facts that come when they begin; what has always been is background."""
+    """Yield the answers over facts that arrive when they begin; facts without a beginning are background."""
     import tidelog as tl
 
-    assert isinstance(program, tl.Program)
     facts = list(data)
     background = tl.Dataset.from_facts(fact for fact in facts if fact.interval.lo == -INF)
-    reasoner = tl.Reasoner(program, query, timeline=timeline, background=background, delay=delay, memory=memory)
+    reasoner = tl.Reasoner(program, query, timeline=timeline, background=background, delay=delay)
     streamed = [fact for fact in facts if fact.interval.lo != -INF and fact.interval.lo <= end]
     streamed.sort(key=lambda fact: fact.interval.lo)
     yield from play(reasoner, streamed, until=end)
@@ -332,16 +349,10 @@ def last_time(facts: Iterable[Fact]) -> Fraction:
     return max((end for end in ends if isinstance(end, Fraction)), default=Fraction(0))
 
 
-def clipped(facts: Iterable[Fact], end: Fraction) -> Iterator[Fact]:
+def clip_facts(facts: Iterable[Fact], end: Fraction) -> Iterator[Fact]:
     for fact in facts:
         interval = fact.interval
         if interval.hi > end:
             interval = Interval(interval.lo, end, interval.lo_closed, True)
         if not interval.is_empty():
             yield Fact(fact.predicate, fact.args, interval)
-
-
-def _time(t: AnyTime) -> Fraction:
-    found = parse_time(t)[0] if isinstance(t, str) else Fraction(t)
-    assert isinstance(found, Fraction), f"{t} is no time point"
-    return found

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from browsing import chromium, pages
 
+from locations import ROOT
 from tidelog.cli.main import run
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from browsing import Open, chromium, pages
 
-from tidelog.page.board import Board
-from tidelog.page.server import serving
+from tidelog.page.live_board import LiveBoard
+from tidelog.page.live_server import serve_board
 
 pytestmark = pytest.mark.browser
 
@@ -28,11 +28,11 @@ def open_page(browser: Any) -> Iterator[Open]:
 
 
 def test_a_page_follows_its_stream_to_the_end(open_page: Open) -> None:
-    board = Board()
+    board = LiveBoard()
     board.count(facts=1200, answers=3, late=2, seconds=0.002)
-    board.stands({"High": 7, "Hot": 1}, Fraction(42), dates=False)
-    board.answered(["Hot(a)@1", 'Hot("<b>")@2'])
-    with serving(board, "readings", port=0) as address:
+    board.set_state({"High": 7, "Hot": 1}, Fraction(42), dates=False)
+    board.add_answers(["Hot(a)@1", 'Hot("<b>")@2'])
+    with serve_board(board, "readings", port=0) as address:
         page = open_page(address)
         page.wait_for_selector(".state.running")
         names, values = (page.locator(f".tiles {tag}").all_inner_texts() for tag in ("dt", "dd"))
@@ -46,7 +46,7 @@ def test_a_page_follows_its_stream_to_the_end(open_page: Open) -> None:
         assert held.first.inner_text().split() == ["High", "7"]
         assert not page.locator(".box", has_text="Slowest rules").is_visible()
         board.count(facts=300)
-        board.worked([{"rule": "Hot(X) :- High(X).", "seconds": 0.5}])
+        board.add_rule_costs([{"rule": "Hot(X) :- High(X).", "seconds": 0.5}])
         page.wait_for_selector(".tiles dd:has-text('1,500')")
         assert page.locator(".box", has_text="Slowest rules").locator("tr").inner_text().split("\t")[0] == (
             "Hot(X) :- High(X)."

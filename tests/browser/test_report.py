@@ -12,10 +12,10 @@ import pytest
 from browsing import Open, chromium, pages
 
 import tidelog as tl
-from shell import ROOT
+from locations import ROOT
 from tidelog.cli.main import run
-from tidelog.page.document import page as document
-from tidelog.page.report import Heading, holding, report
+from tidelog.page.html_document import render_page
+from tidelog.page.report_data import Heading, build_report, materialise_timeline
 
 pytestmark = pytest.mark.browser
 
@@ -146,7 +146,7 @@ def test_keys_go_everywhere_and_say_where(open_page: Open, signals: Path) -> Non
     page.focus("canvas")
     spoken = page.locator(".timeline [role=status]")
     page.keyboard.press("ArrowDown")
-    assert spoken.inner_text() == "Connect(n2,n1) since ever for ever, given"
+    assert spoken.inner_text() == "Connect(n2,n1) from the beginning of time for ever, given"
     for _ in range(2):
         page.keyboard.press("ArrowDown")
     assert spoken.inner_text() == "Flag(n1,z) from 4 to 6, derived"
@@ -261,7 +261,9 @@ def test_a_hundred_thousand_intervals_open_and_move(open_page: Open, tmp_path: P
     facts = "\n".join(f"High(m{n % 2000})@{n}" for n in range(50_000))
     program, data = tl.Program.parse("Hot(X) :- Diamondminus[0,2] High(X)."), tl.Dataset.parse(facts)
     file = tmp_path / "report.html"
-    file.write_text(document(report(program, holding(program, data), Heading("many"))), encoding="utf-8")
+    file.write_text(
+        render_page(build_report(program, materialise_timeline(program, data), Heading("many"))), encoding="utf-8"
+    )
     page = open_page(file)
     assert page.locator(".summary").inner_text() == "100,000 intervals of 100,000"
     for _ in range(6):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from maven import java
+import pytest
+from maven import UnreachableError, broker_jars, java
 
 #: Seconds until a broker has to listen, on a busy machine.
 _PATIENCE = 180
@@ -83,3 +86,18 @@ class Broker:
 
     def _command(self, *arguments: str) -> list[str]:
         return [java(), "-Xmx256m", "-cp", f"{self._jars}/*", *arguments]
+
+
+@contextmanager
+def running_broker(folder: Path) -> Iterator[Broker]:
+    """A broker that runs; the test is skipped where Maven Central cannot be reached."""
+    try:
+        jars = broker_jars()
+    except UnreachableError as problem:
+        pytest.skip(f"Maven Central cannot be reached: {problem}")
+    made = Broker(folder, jars)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.kill()

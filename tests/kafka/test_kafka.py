@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import Broker, free_ports
-from maven import UnreachableError, broker_jars, connector_jars
+from broker import Broker, free_ports, running_broker
+from maven import UnreachableError, connector_jars
 
 import spark_job
 from processes import kill_all
@@ -72,16 +72,8 @@ settings = {{ "spark.jars" = "{jars}", "spark.ui.enabled" = "false" }}
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    try:
-        jars = broker_jars()
-    except UnreachableError as problem:
-        pytest.skip(f"Maven Central cannot be reached: {problem}")
-    made = Broker(tmp_path / "broker", jars)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.kill()
+    with running_broker(tmp_path / "broker") as running:
+        yield running
 
 
 @pytest.fixture
@@ -188,10 +180,10 @@ def test_facts_in_and_answers_out_by_topics_of_a_broker_that_is_killed(folder: P
     by_key: dict[str, dict[str, Any]] = {}
     for key, value in found:
         assert by_key.setdefault(json.dumps(key, sort_keys=True), value) == value
-    answers = spark_job.in_order(
+    answers = spark_job.sort_answers(
         (value["arg1"], value["start"], value["end"], value["closed"]) for value in by_key.values()
     )
-    assert answers == spark_job.unbroken("Bad", DELAY)
+    assert answers == spark_job.compute_by_stream("Bad", DELAY)
     assert not (folder / "late").exists() or not list((folder / "late").glob("batch=*"))
 
 
@@ -205,5 +197,5 @@ def test_a_broker_that_stays_away_ends_the_job_in_words(tmp_path: Path) -> None:
         printed = (folder / "printed.txt").read_text()
         if "ten seconds" not in printed:  # which a busy machine may need longer for
             break
-    assert "error[TL810]: the job failed, Kafka's broker does not answer: Timed out" in printed
+    assert "error[TL810]: the job failed, the Kafka broker does not answer: Timed out" in printed
     assert "Traceback" not in printed

@@ -1,8 +1,7 @@
-"""Which fragments of DatalogMTL a program belongs to.
+"""Find the fragments of DatalogMTL that a program belongs to.
 
-A fragment is a property of the rules' form alone; each decides what can be promised about reasoning. The
-definitions are those of `FRAGMENTS`; `stratified` is a property of the predicate graph and is decided in
-`analysis.components`.
+A fragment is a property of the form of the rules, and decides what can be promised about reasoning. `FRAGMENTS` has the
+definitions; `stratified` is a property of the predicate graph and is decided in `predicate_graph`.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from math import isinf
 from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Binary, BinaryOp, Bottom, Formula, Literal, Rule, Top, Unary, UnaryOp
 from tidelog.timeline.grid import Grid
-from tidelog.timeline.interval import Interval
+from tidelog.timeline.interval import Interval, TimelineName
 
-#: Every fragment by the name that `tidelog check` prints, with its definition.
+#: The definition of every fragment, by the name that `tidelog check` prints.
 FRAGMENTS: dict[str, str] = {
     "datalog": "no temporal operators",
     "forward-propagating": "only Diamondminus, Boxminus and Since in bodies, only Boxplus in heads, no Top or Bottom",
@@ -29,34 +28,34 @@ _PAST: frozenset[UnaryOp | BinaryOp] = frozenset({UnaryOp.DIAMOND_MINUS, UnaryOp
 _FUTURE: frozenset[UnaryOp | BinaryOp] = frozenset({UnaryOp.DIAMOND_PLUS, UnaryOp.BOX_PLUS, BinaryOp.UNTIL})
 
 
-def syntactic_fragments(program: Program, timeline: str) -> tuple[str, ...]:
-    """The fragments that the form of the rules decides, in the order of `FRAGMENTS`.
+def find_fragments(program: Program, timeline: TimelineName) -> tuple[str, ...]:
+    """Return the fragments that the form of the rules decides, in the order of `FRAGMENTS`.
 
     Only `non-punctual` depends on the timeline: over the integers the range `(0,2)` is the single point 1.
     """
     operators = [node for rule in program.rules for node in _operators(rule)]
-    ranges = [range_on(node.range, timeline) for node in operators]
+    ranges = [range_on_timeline(node.range, timeline) for node in operators]
     holds = {
         "datalog": not operators,
-        "forward-propagating": _propagates(program, _PAST, UnaryOp.BOX_PLUS),
-        "backward-propagating": _propagates(program, _FUTURE, UnaryOp.BOX_MINUS),
-        "bounded": all(found is None or not isinf(found.hi) for found in ranges),
-        "non-punctual": not any(found is not None and found.is_point() for found in ranges),
+        "forward-propagating": _propagates_one_way(program, _PAST, UnaryOp.BOX_PLUS),
+        "backward-propagating": _propagates_one_way(program, _FUTURE, UnaryOp.BOX_MINUS),
+        "bounded": all(span is None or not isinf(span.hi) for span in ranges),
+        "non-punctual": not any(span is not None and span.is_point() for span in ranges),
     }
     return tuple(name for name in FRAGMENTS if holds.get(name))
 
 
-def range_on(interval: Interval, timeline: str) -> Interval | None:
-    """An operator's range as the timeline has it: over the integers its brackets are closed. None: no point is left."""
+def range_on_timeline(interval: Interval, timeline: TimelineName) -> Interval | None:
+    """Return an operator's range on a timeline: over the integers its brackets are closed. None if no point is left."""
     if timeline != "integer":
         return interval
     grid = Grid(dense=False)
-    pair = grid.pair(interval)
-    return None if pair is None else grid.interval(*pair)
+    pair = grid.to_pair(interval)
+    return None if pair is None else grid.to_interval(*pair)
 
 
 def subformulas(formula: Formula) -> Iterator[Formula]:
-    """The formula and everything inside it, outermost first."""
+    """Yield the formula and all formulas inside it, outermost first."""
     yield formula
     match formula:
         case Unary(arg=arg):
@@ -66,7 +65,7 @@ def subformulas(formula: Formula) -> Iterator[Formula]:
             yield from subformulas(right)
 
 
-def _body(rule: Rule) -> Iterator[Formula]:
+def _body_formulas(rule: Rule) -> Iterator[Formula]:
     return (node for part in rule.body if isinstance(part, Literal) for node in subformulas(part.formula))
 
 
@@ -74,13 +73,13 @@ def _operators(rule: Rule) -> Iterator[Unary | Binary]:
     for node in subformulas(rule.head):
         if isinstance(node, Unary | Binary):
             yield node
-    for node in _body(rule):
+    for node in _body_formulas(rule):
         if isinstance(node, Unary | Binary):
             yield node
 
 
-def _propagates(program: Program, body: frozenset[UnaryOp | BinaryOp], head: UnaryOp) -> bool:
-    """Whether truth only ever moves one way: no rule looks the other way, and no head writes the other way."""
+def _propagates_one_way(program: Program, body: frozenset[UnaryOp | BinaryOp], head: UnaryOp) -> bool:
+    """Return whether truth moves in one direction only: no body reads, and no head writes, the other way."""
 
     def fits(node: Formula, allowed: frozenset[UnaryOp | BinaryOp]) -> bool:
         match node:
@@ -93,6 +92,6 @@ def _propagates(program: Program, body: frozenset[UnaryOp | BinaryOp], head: Una
 
     return all(
         all(fits(node, frozenset({head})) for node in subformulas(rule.head))
-        and all(fits(node, body) for node in _body(rule))
+        and all(fits(node, body) for node in _body_formulas(rule))
         for rule in program.rules
     )

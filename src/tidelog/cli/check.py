@@ -1,51 +1,87 @@
-"""`tidelog check`: parse and report."""
+"""`tidelog check`: parse rules and report what kind of program they are."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
 
-from tidelog.cli.options import length_option, rules_argument, timeline_option
+from tidelog.cli.bad_rows import bad_rows_option, open_bad_rows
+from tidelog.cli.options import (
+    group_options,
+    json_option,
+    parse_positive_length,
+    require_single_stdin,
+    rules_argument,
+    strict_option,
+    timeline_option,
+)
+from tidelog.cli.schema_option import current_schema, schema_option
+from tidelog.cli.warning_output import show_warnings
+from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
-    from tidelog.analysis.memory import Stream
-    from tidelog.analysis.report import Report
+    from tidelog.analysis.memory_bounds import StreamProfile
+    from tidelog.check_report import CheckReport
+    from tidelog.data.dataset import Dataset
     from tidelog.language.program import Program
+
+
+@dataclass(frozen=True)
+class StreamArguments:
+    """What the command line says about the stream that the query will run over."""
+
+    objects: int | None
+    every: Fraction | None
+    step: Fraction | None
+    data: tuple[str, ...]
+
+    @property
+    def is_given(self) -> bool:
+        return self.objects is not None or bool(self.every or self.step or self.data)
 
 
 @click.command(short_help="Parse rules and report what kind of program they are.")
 @rules_argument
-@click.option("--query", metavar="Q", help="Report only on what the predicate Q needs.")
+@click.option("--query", metavar="Q", help="Report only on the rules that the predicate Q needs.")
 @timeline_option
+@bad_rows_option
+@click.option("--objects", metavar="N", type=click.IntRange(min=0), help="Stream and rules mention N constants.")
 @click.option(
-    "--objects", metavar="N", type=click.IntRange(min=0), help="The stream and the rules mention N constants."
+    "--every", metavar="G", callback=parse_positive_length, help="All times of the stream are multiples of G."
 )
-@click.option("--every", metavar="G", callback=length_option, help="All times of the stream are multiples of G.")
-@click.option("--step", metavar="S", callback=length_option, help="The step of the stream. Default: G, or 1.")
-@click.option("--data", metavar="FILE", multiple=True, help="Count the constants of FILE, and find G from its times.")
-@click.option("--plan", is_flag=True, help="Print how the rules are joined instead, part by part.")
+@click.option("--step", metavar="S", callback=parse_positive_length, help="The step of the stream. Default: G, or 1.")
+@click.option(
+    "--data", metavar="FILE", multiple=True, help="Count the constants of FILE, and compute G from its times."
+)
+@click.option(
+    "--plan", "plan", flag_value="batch", help="Print instead how a batch run joins the rules; with --data, over FILE."
+)
+@click.option(
+    "--stream-plan", "plan", flag_value="stream", help="Print instead how a stream of --query joins the rules."
+)
 @click.option("--watch", is_flag=True, help="Check again whenever the file changes, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@strict_option
+@json_option
+@schema_option
+@group_options(StreamArguments, "stream")
 def check(
     rules: str,
     query: str | None,
-    timeline: str | None,
-    objects: int | None,
-    every: Fraction | None,
-    step: Fraction | None,
-    data: tuple[str, ...],
-    plan: bool,
+    timeline: TimelineName | None,
+    stream: StreamArguments,
+    plan: str | None,
     watch: bool,
+    strict: bool,
     as_json: bool,
 ) -> None:
-    """Parse RULES and report: the fragments that they belong to, recursion, strata, how far back each predicate is
-    looked at (retention) and because of which rules, which rules follow from others, how far ahead (look-ahead), how it
-    would be split over a cluster, and where the program cannot run, why. With --query, also how many facts a stream
-    reasoner holds at most, as a number if --objects and --every, or --data, are given.
+    """Parse RULES and report: the fragments that they belong to; recursion and strata; how far back each predicate is
+    needed (retention), and because of which rules; which rules follow from others; how far rules look ahead; how the
+    program would be split over a cluster; and why it cannot run, if so. With --query, also report how many facts a
+    stream reasoner holds at most, as a number if --objects and --every, or --data, are given.
 
     \b
     Example:
@@ -54,60 +90,84 @@ def check(
       tidelog check rules.dmtl --query A --objects 20 --every 1
     """
     if plan and as_json:
-        raise click.UsageError("--plan is text; leave --json out")
-    if query is None and (objects is not None or every or step or data):
-        raise click.UsageError("--objects, --every, --step and --data are about a --query over a stream")
-    if [rules, *data].count("-") > 1:
-        raise click.UsageError("standard input (-) can be read only once")
-    if watch and "-" in (rules, *data):
-        raise click.UsageError("--watch looks at files; standard input does not change")
+        raise click.UsageError("--plan prints text; leave --json out")
+    if plan == "stream" and query is None:
+        raise click.UsageError("--stream-plan needs --query: a stream answers one query")
+    if plan is None and query is None and stream.is_given:
+        raise click.UsageError("--objects, --every, --step and --data need --query: they describe its stream")
+    require_single_stdin(rules, *stream.data)
+    if watch and "-" in (rules, *stream.data):
+        raise click.UsageError("--watch needs files; standard input does not change")
 
     from tidelog.language.program import Program
-    from tidelog.plans import plans
 
-    def checked() -> str:
+    def build_text() -> str:
         program = Program.load(rules)
         if plan:
-            return plans(program, query, timeline=timeline)
-        report = _report(program, query, timeline, _stream(program, objects, every, step, data))
+            return _format_plan(program, query, timeline, stream.data if plan == "batch" else None)
+        facts = _load_facts(program, stream.data) if stream.data else None
+        report = _build_report(program, query, timeline, _describe_stream(program, stream, facts))
+        if facts is not None and not report.problems:
+            from tidelog.data.input_warnings import find_warnings
+
+            report = replace(report, warnings=find_warnings(program, facts, query and [query]))
+        show_warnings(report.warnings, strict)
         return json.dumps(report.to_json(), ensure_ascii=False) if as_json else str(report)
 
     if watch:
-        from tidelog.cli.watching import watching
+        from tidelog.cli.file_watch import repeat_on_change
 
-        watching([rules, *data], checked)
+        repeat_on_change([rules, *stream.data], build_text)
     else:
-        click.echo(checked())
+        click.echo(build_text())
 
 
-def _report(program: Program, query: str | None, timeline: str | None, stream: Stream) -> Report:
-    from tidelog.analysis.report import check as analyse
-    from tidelog.windows.memory import memory, retained
+def _format_plan(
+    program: Program, query: str | None, timeline: TimelineName | None, data: tuple[str, ...] | None
+) -> str:
+    """Format the plan of a batch run over data files or, without any, of a stream."""
+    from tidelog.data.dataset import Dataset
+    from tidelog.run_plans import batch_plans, stream_plans
+
+    if data is not None:
+        facts = Dataset.load(*data, schema=current_schema(program.source), bad_rows=open_bad_rows())
+        return batch_plans(program, query, data=facts, timeline=timeline)
+    assert query is not None
+    return stream_plans(program, query, timeline=timeline)
+
+
+def _build_report(
+    program: Program, query: str | None, timeline: TimelineName | None, stream: StreamProfile
+) -> CheckReport:
+    from tidelog.check_report import check as analyse
+    from tidelog.windows.memory_report import compute_retention, explain_memory
 
     report = analyse(program, query, timeline=timeline, stream=stream)
     if report.memory and query is not None:
-        from tidelog.streaming.capacity import with_capacity
+        from tidelog.streaming.capacity import add_capacity
 
-        report = replace(report, memory=with_capacity(report.memory, program, query, timeline))
+        report = replace(report, memory=add_capacity(report.memory, program, query, timeline))
     if not report.problems:
-        kept = retained(program, query, timeline)
-        report = replace(report, keeps=memory(program, query, timeline), retention=kept)
+        retention = compute_retention(program, query, timeline)
+        report = replace(report, keeps=explain_memory(program, query, timeline), retention=retention)
     return report
 
 
-def _stream(
-    program: Program, objects: int | None, every: Fraction | None, step: Fraction | None, data: tuple[str, ...]
-) -> Stream:
-    """What is said of the stream, and what data tell of the rest."""
-    from tidelog.analysis.memory import Stream, constants
+def _load_facts(program: Program, data: tuple[str, ...]) -> Dataset:
+    from tidelog.data.dataset import Dataset
 
-    if data:
-        from tidelog.data.dataset import Dataset
-        from tidelog.data.measure import constants_of, times_divisor
+    facts = Dataset.load(*data, schema=current_schema(program.source), bad_rows=open_bad_rows())
+    return facts.with_time_arguments(program.temporal.temporal) if program.temporal else facts
 
-        found = Dataset.load(*data)
-        if program.temporal:
-            found = found.timed(program.temporal.temporal)
-        objects = len(constants_of(found) | constants(program)) if objects is None else objects
-        every = (times_divisor(found) or Fraction(1)) if every is None else every
-    return Stream(objects, every, step or every or Fraction(1))
+
+def _describe_stream(program: Program, arguments: StreamArguments, facts: Dataset | None) -> StreamProfile:
+    """Take what the options say about the stream, and compute the rest from the facts of `--data`."""
+    from tidelog.analysis.memory_bounds import StreamProfile, find_program_constants
+
+    objects, every = arguments.objects, arguments.every
+    if facts is not None:
+        from tidelog.data.statistics import compute_time_divisor, find_constants
+
+        objects = len(find_constants(facts) | find_program_constants(program)) if objects is None else objects
+        every = (compute_time_divisor(facts) or Fraction(1)) if every is None else every
+    return StreamProfile(objects, every, arguments.step or every or Fraction(1))

@@ -1,4 +1,4 @@
-"""`tidelog demo`: the pipeline on Spark over generated traffic, with the answers drawn along the time axis."""
+"""`tidelog demo`: run a pipeline on Spark over generated traffic, and draw the answers along the time axis."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
 
     from tidelog.language.syntax import Fact
 
-_DRAWN = ("Jam", "Warned", "Divert")
+_DRAWN_PREDICATES = ("Jam", "Warned", "Divert")
 _WIDTH = 60
-#: Seconds between looks at a running job.
-_LOOK = 0.3
+_POLL_SECONDS = 0.3
 
 
-@click.command(short_help="Reason over generated traffic, with nothing to configure.")
-@click.option("--vehicles", type=click.IntRange(min=1), default=40, show_default=True)
-@click.option("--seconds", type=click.IntRange(min=1), default=200, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other traffic.")
-@click.option("--local", is_flag=True, help="In this process, without Spark.")
+@click.command(short_help="Find jams in generated traffic, with nothing to configure.")
+@click.option("--vehicles", type=click.IntRange(min=1), default=40, show_default=True, help="How many vehicles.")
+@click.option(
+    "--seconds", type=click.IntRange(min=1), default=200, show_default=True, help="How long they are observed."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed gives other traffic.")
+@click.option("--local", is_flag=True, help="Run in this process, without Spark.")
 @click.option("--keep", metavar="FOLDER", help="Keep the pipeline, its data and its answers in FOLDER.")
 def demo(vehicles: int, seconds: int, seed: int, local: bool, keep: str | None) -> int:
-    """Generate traffic on a ring of roads, one of which is blocked for a while, and find the jams: by a pipeline on
-    Spark, from files of reports to files of answers. Where Spark is not installed, or with --local, the rules are
-    evaluated in this process, and short stops and the roads to warn are found, too.
+    """Generate traffic on a ring of roads, one of which is blocked for a while, and find the jams with a pipeline on
+    Spark that reads files of reports and writes files of answers. Without Spark, or with --local, the rules run in this
+    process, and also find short stops and roads to warn about.
 
     \b
     Example:
@@ -45,52 +46,52 @@ def demo(vehicles: int, seconds: int, seed: int, local: bool, keep: str | None) 
 
     from rich.console import Console
 
-    from tidelog.generate import traffic
+    from tidelog.generate.rule_files import read_rules
 
     console = Console(highlight=False)
     console.print("[bold]The rules[/bold]\n")
-    console.print(traffic.program(), markup=False)
+    console.print(read_rules("traffic.dmtl"), markup=False)
     if not local and find_spec("pyspark") is None:
-        console.print("Spark is not installed (pip install 'tidelog\\[spark]'), so this goes without.\n")
+        console.print("Spark is not installed (pip install 'tidelog\\[spark]'), so this runs without it.\n")
         local = True
     if local:
-        _in_this_process(console, vehicles, seconds, seed)
-        _say_what_next(console, None)
+        _run_locally(console, vehicles, seconds, seed)
+        _print_next_steps(console, None)
         return 0
     if keep is not None:
-        return _on_spark(console, Path(keep), vehicles, seconds, seed, keep)
+        return _run_on_spark(console, Path(keep), vehicles, seconds, seed, keep)
     with TemporaryDirectory(prefix="tidelog-demo-") as folder:
-        return _on_spark(console, Path(folder), vehicles, seconds, seed, None)
+        return _run_on_spark(console, Path(folder), vehicles, seconds, seed, None)
 
 
-def _on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed: int, keep: str | None) -> int:
-    from tidelog.cli.run import run_file
+def _run_on_spark(console: Console, folder: Path, vehicles: int, seconds: int, seed: int, keep: str | None) -> int:
+    from tidelog.cli.run import RunOptions, run_file
     from tidelog.generate import traffic_pipeline
     from tidelog.generate.traffic_pipeline import BEGIN
+    from tidelog.language.wording import plural
 
     if (folder / "pipeline.toml").exists():
-        raise click.UsageError(f"{folder} holds a pipeline already; choose another folder")
-    path = traffic_pipeline.write(folder, vehicles, seconds, seed=seed)
+        raise click.UsageError(f"{folder} already holds a pipeline; choose another folder")
+    path = traffic_pipeline.write_pipeline(folder, vehicles, seconds, seed=seed)
     console.print("[bold]The pipeline[/bold]\n")
     console.print(path.read_text(encoding="utf-8"), markup=False)
     began = perf_counter()
-    followed = Followed(console, folder)
-    with console.status("Spark is at work"):
-        code = followed.while_running(lambda: run_file(str(path), plan=True, quiet=True))
+    monitor = JobMonitor(console, folder)
+    with console.status("Spark is running"):
+        code = monitor.follow(lambda: run_file(str(path), RunOptions(plan=True, quiet=True)))
     if code:
         return code
     console.print()
-    _draw(console, followed.jams, seconds)
-    jams = "1 jam" if len(followed.jams) == 1 else f"{len(followed.jams)} jams"
-    console.print(f"\n{jams}, {perf_counter() - began:.0f} s; seconds count from {BEGIN}")
-    most = max((sum(batch["held"].values()) for batch in followed.batches), default=0)
-    console.print(f"{followed.facts:,} facts went through; at most {most:,} were held at a time.")
-    _say_what_next(console, keep)
+    _draw_timeline(console, monitor.jams, seconds)
+    console.print(f"\n{plural(len(monitor.jams), 'jam')}, {perf_counter() - began:.0f} s; seconds count from {BEGIN}")
+    most_held = max((sum(batch["held"].values()) for batch in monitor.batches), default=0)
+    console.print(f"{monitor.facts:,} facts went through; at most {most_held:,} were held at a time.")
+    _print_next_steps(console, keep)
     return 0
 
 
-class Followed:
-    """A job as its folder shows it while it runs: what each batch read and held, and the answers as they appear."""
+class JobMonitor:
+    """Prints what a running job writes to its folder: what each batch read and held, and the answers."""
 
     def __init__(self, console: Console, folder: Path) -> None:
         self._console, self._folder = console, folder
@@ -102,45 +103,44 @@ class Followed:
     def facts(self) -> int:
         return sum(batch["facts_in"] for batch in self.batches)
 
-    def while_running(self, job: Callable[[], int]) -> int:
-        """Runs a job, and looks at its folder now and then until it ends."""
+    def follow(self, job: Callable[[], int]) -> int:
+        """Run a job, and print what is new in its folder until it ends; return its exit code."""
         over = Event()
 
-        def follow() -> None:
-            while not over.wait(_LOOK):
-                self._look()
+        def poll() -> None:
+            while not over.wait(_POLL_SECONDS):
+                self._print_news()
 
-        follower = Thread(target=follow, daemon=True)
+        follower = Thread(target=poll, daemon=True)
         follower.start()
         try:
             return job()
         finally:
             over.set()
             follower.join()
-            self._look()
+            self._print_news()
 
-    def _look(self) -> None:
-        from tidelog.language.facts import format_fact
+    def _print_news(self) -> None:
+        from tidelog.language.fact_text import format_fact
 
         for file in sorted(set(self._folder.glob("run/jams/batch=*/*.json")) - self._files):
             self._files.add(file)
             for line in file.read_text(encoding="utf-8").splitlines():
-                self.jams.append(_jam(json.loads(line)))
+                self.jams.append(_parse_jam(json.loads(line)))
                 self._console.print(f"  answer: {format_fact(self.jams[-1])}", markup=False)
         metrics = self._folder / "run" / "metrics.jsonl"
         # A line that is being written has no end yet.
         lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
         for line in lines[len(self.batches) :]:
-            # Spark may report a batch of which the buckets said nothing.
+            # Spark may report a batch about which the buckets reported nothing.
             batch = {"facts_in": 0, "held": {}, **json.loads(line)}
             self.batches.append(batch)
-            known = f", answered up to {batch['watermark']}" if batch.get("watermark") else ""
+            watermark = f", answered up to {batch['watermark']}" if batch.get("watermark") else ""
             held = sum(batch["held"].values())
-            self._console.print(f"batch {batch['batch']}: {batch['facts_in']:,} facts in, {held:,} held{known}")
+            self._console.print(f"batch {batch['batch']}: {batch['facts_in']:,} facts in, {held:,} held{watermark}")
 
 
-def _say_what_next(console: Console, keep: str | None) -> None:
-    """Where to look next."""
+def _print_next_steps(console: Console, keep: str | None) -> None:
     console.print("\n[bold]Where to look next[/bold]\n")
     console.soft_wrap = True
     if keep is None:
@@ -152,57 +152,57 @@ def _say_what_next(console: Console, keep: str | None) -> None:
     console.print("  docs/reference/pipeline.md, docs/reference/language.md   how to write pipelines, and rules")
 
 
-def _jam(row: dict[str, str]) -> Fact:
+def _parse_jam(row: dict[str, str]) -> Fact:
     from tidelog.generate.traffic_pipeline import BEGIN
     from tidelog.language.syntax import Fact
-    from tidelog.timeline.interval import Interval
+    from tidelog.timeline.interval import CLOSED_ENDS, Interval
 
     start, end = (Fraction((datetime.fromisoformat(row[key]) - BEGIN).total_seconds()) for key in ("start", "end"))
-    closed = row["closed"]
-    return Fact("Jam", (row["arg1"],), Interval(start, end, closed in ("both", "left"), closed in ("both", "right")))
+    return Fact("Jam", (row["arg1"],), Interval(start, end, *CLOSED_ENDS[row["closed"]]))
 
 
-def _in_this_process(console: Console, vehicles: int, seconds: int, seed: int) -> None:
+def _run_locally(console: Console, vehicles: int, seconds: int, seed: int) -> None:
+    from tidelog.batch import materialise
     from tidelog.data.dataset import Dataset
     from tidelog.generate import traffic
+    from tidelog.generate.rule_files import read_rules
     from tidelog.language.program import Program
-    from tidelog.reasoning import materialise
 
-    program = Program.parse(traffic.program(), source="traffic.dmtl")
-    lines = list(traffic.facts(vehicles, seconds, seed=seed))
+    program = Program.parse(read_rules("traffic.dmtl"), source="traffic.dmtl")
+    lines = list(traffic.generate_facts(vehicles, seconds, seed=seed))
     began = perf_counter()
     data = Dataset.parse("\n".join(lines), source="generated traffic")
     model = materialise(program, data)
     took = perf_counter() - began
     facts = list(model)
     console.print(f"[bold]{len(lines):,} facts[/bold] in, {len(facts):,} out, {took:.2f} s\n")
-    _draw(console, facts, seconds)
-    stops = [found for found in facts if found.predicate == "ShortStop"]
-    console.print(f"\n{len(stops)} short stops by {len({found.args for found in stops})} of {vehicles} vehicles")
+    _draw_timeline(console, facts, seconds)
+    stops = [fact for fact in facts if fact.predicate == "ShortStop"]
+    console.print(f"\n{len(stops)} short stops by {len({fact.args for fact in stops})} of {vehicles} vehicles")
 
 
-def _draw(console: Console, facts: Iterable[Fact], seconds: int) -> None:
+def _draw_timeline(console: Console, facts: Iterable[Fact], seconds: int) -> None:
     from rich.table import Table
 
-    from tidelog.language.facts import format_value
+    from tidelog.language.fact_text import format_value
 
     table = Table(box=None, pad_edge=False, caption_justify="left")
     for title in ("fact", f"seconds 0 to {seconds}", "holds at"):
         table.add_column(title)
-    drawn = sorted((found for found in facts if found.predicate in _DRAWN), key=_atom_key)
-    for (predicate, args), group in groupby(drawn, key=lambda found: (found.predicate, found.args)):
-        same = sorted(group, key=lambda found: found.interval.lo)
-        intervals = " ".join(str(found.interval) for found in same)
-        table.add_row(f"{predicate}({','.join(map(format_value, args))})", _bar(same, seconds), intervals)
+    drawn = sorted((fact for fact in facts if fact.predicate in _DRAWN_PREDICATES), key=_atom_key)
+    for (predicate, args), group in groupby(drawn, key=lambda fact: (fact.predicate, fact.args)):
+        same = sorted(group, key=lambda fact: fact.interval.lo)
+        intervals = " ".join(str(fact.interval) for fact in same)
+        table.add_row(f"{predicate}({','.join(map(format_value, args))})", _draw_bar(same, seconds), intervals)
     console.print(table)
 
 
 def _atom_key(fact: Fact) -> tuple[int, tuple[str, ...]]:
-    return _DRAWN.index(fact.predicate), tuple(map(str, fact.args))
+    return _DRAWN_PREDICATES.index(fact.predicate), tuple(map(str, fact.args))
 
 
-def _bar(facts: Iterable[Fact], seconds: int) -> str:
-    """The time axis as characters: a block where the atom holds at some time of the character's stretch."""
+def _draw_bar(facts: Iterable[Fact], seconds: int) -> str:
+    """Draw the time axis as characters: a block where the atom holds at some time of the character's range."""
     cells = ["·"] * _WIDTH
     for fact in facts:
         first = max(0, int(max(fact.interval.lo, 0) * _WIDTH / seconds))

@@ -1,4 +1,4 @@
-"""`tidelog explain`: the proof of a fact, or why it does not hold."""
+"""`tidelog explain`: print the proof of a fact, or why it does not hold."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import json
 
 import click
 
-from tidelog.cli.options import UNDECIDED, data_argument, killable, load, rules_argument, timeline_option
-
-_EXIT = {"yes": 0, "no": 1, "unknown": UNDECIDED}
+from tidelog.cli.bad_rows import bad_rows_option, open_bad_rows
+from tidelog.cli.options import (
+    ANSWER_EXIT_CODES,
+    data_argument,
+    json_option,
+    require_single_stdin,
+    rules_argument,
+    strict_option,
+    timeline_option,
+)
+from tidelog.cli.program_input import find_fact_predicate
+from tidelog.cli.schema_option import current_schema, schema_option
+from tidelog.cli.signals import interruptible
+from tidelog.cli.warning_output import show_warnings
+from tidelog.timeline.interval import TimelineName
 
 
 @click.command(short_help="Say why a fact holds, or why not.")
@@ -16,16 +28,25 @@ _EXIT = {"yes": 0, "no": 1, "unknown": UNDECIDED}
 @data_argument
 @click.argument("fact", metavar="FACT")
 @timeline_option
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Show N levels of the proof. Default: all of it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@bad_rows_option
+@schema_option
+@click.option("--depth", type=click.IntRange(1), metavar="N", help="Show N levels of the proof. Default: all levels.")
+@json_option
+@strict_option
 def explain(
-    rules: str, data: tuple[str, ...], fact: str, timeline: str | None, depth: int | None, as_json: bool
+    rules: str,
+    data: tuple[str, ...],
+    fact: str,
+    timeline: TimelineName | None,
+    depth: int | None,
+    as_json: bool,
+    strict: bool,
 ) -> int:
     """Say why FACT follows from RULES and DATA, as a tree: each line is a fact with the rule that derives it, and below
-    it the facts that this rule needs. Or say why it does not follow: for each rule that could derive it the first
-    condition that fails, and when and for whom it would have held.
+    it are the facts that this rule needs. If it does not follow, print for each rule that could derive it the first
+    condition that fails, and when and for which constants that condition would have held.
 
-    Exit code 0 where the fact holds, 1 where it does not, 3 where that cannot be decided.
+    Exit code 0 if the fact holds, 1 if it does not, 3 if that cannot be decided.
 
     \b
     Example:
@@ -35,19 +56,42 @@ def explain(
       tidelog explain rules.dmtl data.facts 'Hot(t1)@9' || echo "no: exit code $?"
     """
     from tidelog.data.dataset import Dataset
-    from tidelog.proofs.explanation import explain as find
+    from tidelog.data.input_warnings import find_warnings
+    from tidelog.data.time_units import TimeUnits, check_asked_times
+    from tidelog.language.program import Program
+    from tidelog.proofs.explanation import explain as find_explanation
 
+    require_single_stdin(rules, *data)
+    program = Program.load(rules)
+    program.require_times()
+    schema = current_schema(rules)
     if len(data) > 1 and "-" not in data:
-        program, _ = load(rules, ())
-        sources = [(name, Dataset.load(name)) for name in data]
+        # Loaded one by one, so that the explanation can say which file a fact comes from.
+        sources = [(name, Dataset.load(name, schema=schema, bad_rows=open_bad_rows())) for name in data]
+        units = TimeUnits()
+        for name, facts in sources:
+            units.add(facts.symbols, facts.as_columns(), name)
         dataset = sources[0][1]
         for _, more in sources[1:]:
             dataset |= more
     else:
-        program, dataset = load(rules, data)
-        sources = []
-    with killable():
-        explanation = find(program, dataset, fact, timeline=timeline, depth=depth, sources=sources)
-    text = json.dumps(explanation.as_json(), ensure_ascii=False) + "\n" if as_json else str(explanation)
-    click.echo(text, nl=False)
-    return _EXIT[explanation.answer.value]
+        dataset, sources = Dataset.load(*data, schema=schema, bad_rows=open_bad_rows()), []
+    show_warnings(find_warnings(program, dataset, [find_fact_predicate(fact)]), strict)
+    show_warnings(program.find_question_warnings(fact), strict)
+    asked = program.to_fact(fact).interval
+    check_asked_times(dataset, fact, asked.lo, asked.hi)
+    with interruptible():
+        explanation = find_explanation(program, dataset, fact, timeline=timeline, depth=depth, sources=sources)
+    if as_json:
+        columns = (
+            {name: schema.column_names(name) for name in program.predicates if schema.column_names(name)}
+            if schema
+            else {}
+        )
+        click.echo(
+            json.dumps({**explanation.as_json(), **({"columns": columns} if columns else {})}, ensure_ascii=False)
+        )
+    else:
+        columns_text = schema.describe_columns(program.predicates) if schema else ""
+        click.echo(f"{explanation}{f'% columns: {columns_text}' if columns_text else ''}".rstrip("\n"))
+    return ANSWER_EXIT_CODES[explanation.answer.value]

@@ -1,4 +1,4 @@
-"""`tidelog fmt`: the printer."""
+"""`tidelog fmt`: print rules in their standard form."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import click
 @click.command(short_help="Print rules in their standard form.")
 @click.argument("rules", metavar="RULES...", nargs=-1, required=True)
 @click.option(
-    "--check", is_flag=True, help="Change nothing; name the files that are not in standard form (exit code 1)."
+    "--check", is_flag=True, help="Change nothing; list the files that are not in standard form (exit code 1)."
 )
 @click.option("-i", "--in-place", is_flag=True, help="Write the files instead of printing them.")
-@click.option("--syntax", type=click.Choice(["dmtl", "tdl"]), help="Of standard input. Default: dmtl.")
+@click.option("--syntax", type=click.Choice(["dmtl", "tdl"]), help="The syntax of standard input. Default: dmtl.")
 def fmt(rules: tuple[str, ...], check: bool, in_place: bool, syntax: str | None) -> int:
-    """Print RULES in their standard form, which reads as the same program: one rule a line, operators by their words,
-    ranges as numbers. Comments stay where they are.
+    """Print RULES in their standard form, which is the same program: one rule per line, operators as words, ranges as
+    numbers. Comments stay where they are.
 
     \b
     Example:
@@ -23,28 +23,28 @@ def fmt(rules: tuple[str, ...], check: bool, in_place: bool, syntax: str | None)
       tidelog fmt --in-place rules.dmtl
       tidelog fmt --check rules.dmtl
     """
-    from tidelog.language.layout import formatted
+    from tidelog.language.formatter import format_source
     from tidelog.language.program import read_text
-    from tidelog.streaming.state import write_atomically
+    from tidelog.streaming.state_format import write_atomically
 
     if check and in_place:
-        raise click.UsageError("--check changes nothing, and --in-place does: give one of them")
+        raise click.UsageError("--check changes nothing, and --in-place does: give only one of them")
     if len(rules) > 1 and not (check or in_place):
-        raise click.UsageError("several files are for --check and --in-place")
+        raise click.UsageError("several files need --check or --in-place")
     if in_place and "-" in rules:
-        raise click.UsageError("standard input has no place: leave --in-place out")
+        raise click.UsageError("standard input cannot be written to: leave --in-place out")
     changed = []
     for name in rules:
         text = read_text(name)
         kind = (syntax or "dmtl") if name == "-" else "tdl" if name.endswith(".tdl") else "dmtl"
-        found = formatted(text, syntax=kind, source="<stdin>" if name == "-" else name)
+        formatted_text = format_source(text, syntax=kind, source="<stdin>" if name == "-" else name)
         if not (check or in_place):
-            click.echo(found, nl=False)
-        elif found != text:
+            click.echo(formatted_text, nl=False)
+        elif formatted_text != text:
             changed.append(name)
             if in_place:
-                write_atomically(name, found.encode())
+                write_atomically(name, formatted_text.encode())
     for name in changed:
-        said = "formatted" if in_place else "not in standard form; `tidelog fmt --in-place` changes that"
-        click.echo(f"{'<stdin>' if name == '-' else name}: {said}")
+        result = "formatted" if in_place else "not in standard form; `tidelog fmt --in-place` changes that"
+        click.echo(f"{'<stdin>' if name == '-' else name}: {result}")
     return 1 if check and changed else 0

@@ -1,4 +1,4 @@
-"""`tidelog hypothesise`: what is certain and what is still possible while facts come late."""
+"""`tidelog hypothesise`: print what is certain and what is still possible while facts are late."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 import click
 
-from tidelog.cli.options import rules_argument, timeline_option
+from tidelog.cli.bad_rows import bad_rows_option, open_bad_rows
+from tidelog.cli.options import (
+    format_option,
+    group_options,
+    output_option,
+    require_single_stdin,
+    rules_argument,
+    strict_option,
+    timeline_option,
+)
+from tidelog.cli.warning_output import show_warnings
+from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
-    from tidelog.hypothetical.compiled import GroundFact
-    from tidelog.hypothetical.online import Hypotheses, Rejected
+    from tidelog.data.bad_rows import BadRows
+    from tidelog.hypothetical.ground_facts import GroundFact
+    from tidelog.hypothetical.session import Hypotheses
+    from tidelog.hypothetical.session_options import Rejected
     from tidelog.language.syntax import Fact
 
 _REASONS = {
@@ -27,62 +40,101 @@ _REASONS = {
 }
 
 
+@dataclass(frozen=True)
+class ArrivalArguments:
+    """The arrivals, how late they may be, and where they end."""
+
+    source: str
+    delay: tuple[str, ...]
+    until: int | None
+    late: str | None
+    strict: bool
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """Limits on the proofs that are considered, for rules with recursion."""
+
+    depth: int | None
+    horizon: int | None
+
+
+@dataclass(frozen=True)
+class ConfidenceArguments:
+    """How likely facts and delays are, and which possible answers are worth keeping."""
+
+    probability: tuple[str, ...]
+    chances: tuple[str, ...]
+    min_confidence: float | None
+    max_open: int | None
+
+
+@dataclass(frozen=True)
+class DisplayArguments:
+    """How answers are printed."""
+
+    as_json: bool
+    form: str | None
+    file: str | None
+
+
 @click.command(short_help="What may still become true while facts are late (also spelt hypothesize).")
 @rules_argument
-@click.option("--query", metavar="ATOM", required=True, help="What is asked, with the time last, like 'Malf(X,T)'.")
-@click.option("--input", "source", metavar="FILE", required=True, help="Arrivals, one JSON object a line; - is live.")
+@click.option("--query", metavar="ATOM", required=True, help="The query, with the time last, like 'Malf(X,T)'.")
+@click.option(
+    "--input", "source", metavar="FILE", required=True, help="Arrivals, one JSON object per line; - reads live."
+)
 @click.option(
     "--delay",
     metavar="D",
     multiple=True,
-    help="How late facts may come: 5, Temp=5 for a predicate, 'Temp(wt4,_)=5' for some facts. Default: 0.",
+    help="How late facts may arrive: 5, Temp=5 for a predicate, 'Temp(wt4,_)=5' for some facts. Default: 0.",
 )
 @click.option("--until", metavar="TAU", type=click.IntRange(min=0), help="The last time point. Default: last arrival.")
 @click.option("--depth", metavar="N", type=click.IntRange(min=1), help="With recursion: proofs at most N rules deep.")
 @click.option(
     "--horizon", metavar="H", type=click.IntRange(min=0), help="With recursion: facts at most H away from the answer."
 )
-@click.option("--background", metavar="FILE", multiple=True, help="Facts that are there before the stream begins.")
+@click.option("--background", metavar="FILE", multiple=True, help="Facts that hold before the stream begins.")
 @click.option(
     "--probability",
     metavar="P",
     multiple=True,
-    help="How likely facts come true: 0.5, Temp=0.9, 'Temp(wt4,_)=0.2'. May be repeated; default 0.5.",
+    help="How likely facts come true: 0.5, Temp=0.9, 'Temp(wt4,_)=0.2'. May be repeated. Default: 0.5.",
 )
 @click.option(
     "--chances",
     metavar="P=C",
     multiple=True,
-    help="How likely delays of 0, 1, 2, ... are: Temp=0.7:0.2:0.05. Default: as seen in the stream so far.",
+    help="How likely delays of 0, 1, 2, ... are: Temp=0.7:0.2:0.05. Default: as in the stream so far.",
 )
-@click.option(
-    "--min-confidence", metavar="C", type=click.FloatRange(0, 1), help="Discard what is less likely than this."
-)
-@click.option("--max-open", metavar="N", type=click.IntRange(min=0), help="Keep only the N most likely.")
-@click.option("--late", metavar="FILE", help="Write the arrivals that were not taken to FILE.")
+@click.option("--min-confidence", metavar="C", type=click.FloatRange(0, 1), help="Discard answers less likely than C.")
+@click.option("--max-open", metavar="N", type=click.IntRange(min=0), help="Keep only the N most likely open answers.")
+@click.option("--late", metavar="FILE", help="Write rejected arrivals to FILE.")
+@strict_option
 @timeline_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for every time point.")
+@bad_rows_option
+@click.option("--json", "as_json", is_flag=True, help="Short for --format jsonl: one JSON object per time point.")
+@format_option
+@output_option
+@group_options(ArrivalArguments, "arrivals")
+@group_options(SearchLimits, "limits")
+@group_options(ConfidenceArguments, "confidence")
+@group_options(DisplayArguments, "display")
 def hypothesise(
     rules: str,
     query: str,
-    source: str,
-    delay: tuple[str, ...],
-    until: int | None,
-    depth: int | None,
-    horizon: int | None,
+    arrivals: ArrivalArguments,
     background: tuple[str, ...],
-    probability: tuple[str, ...],
-    chances: tuple[str, ...],
-    min_confidence: float | None,
-    max_open: int | None,
-    late: str | None,
-    timeline: str | None,
-    as_json: bool,
+    limits: SearchLimits,
+    confidence: ConfidenceArguments,
+    timeline: TimelineName | None,
+    display: DisplayArguments,
 ) -> int:
-    """For every time point: the answers that become certain, and those that are still possible, with the facts that
-    speak for them, the facts that they wait for, and the time by which they are decided.
+    """Print for every time point the answers that become certain, and those that are still possible: with the facts
+    that support them, the facts that they wait for, and the time by which they are decided.
 
-    An arrival is {"arrival": 0, "fact": "Temp(wt2,high,0)"}; a fact of time t may come until t plus its delay.
+    An arrival is {"arrival": 0, "fact": "Temp(wt2,high,0)"}; a fact of time t may arrive until t plus its delay.
 
     \b
     Example:
@@ -90,91 +142,111 @@ def hypothesise(
       echo '{"arrival": 0, "fact": "Hot(a,0)"}' > hot.jsonl
       tidelog hypothesise alarm.tdl --query 'Alarm(X,T)' --input hot.jsonl --delay Hot=1
     """
-    from tidelog.hypothetical.online import Hypotheses, moments
+    from tidelog.analysis.program_warnings import find_program_warnings
+    from tidelog.cli.arrival_warnings import ArrivalWarnings
+    from tidelog.cli.fact_output import choose_output
+    from tidelog.cli.moment_output import open_moment_output
+    from tidelog.data.dataset import Dataset
+    from tidelog.hypothetical.moments import moments
+    from tidelog.hypothetical.session import Hypotheses, query_predicate
+    from tidelog.hypothetical.session_options import HypothesisOptions
+    from tidelog.language.file_errors import open_input
     from tidelog.language.program import Program
 
-    if [rules, source, *background].count("-") > 1:
-        raise click.UsageError("standard input (-) can be read only once")
-    program = Program.load(rules)
+    require_single_stdin(rules, arrivals.source, *background)
+    program = Program.load(rules).with_temporal_query(query_predicate(query))
+    show_warnings(find_program_warnings(program), arrivals.strict)
+    known = list(_load_background(background, program.temporal.temporal if program.temporal else frozenset()))
+    checked = ArrivalWarnings(program, query_predicate(query), arrivals.strict, {fact.predicate for fact in known})
     with ExitStack() as files:
-        rejected = files.enter_context(open(late, "w", encoding="utf-8")) if late else None
+        rejected = files.enter_context(open(arrivals.late, "w", encoding="utf-8")) if arrivals.late else None
         session = Hypotheses(
             program,
             query,
-            delay=delay,
-            depth=depth,
-            horizon=horizon,
-            background=_facts(background, program.temporal.temporal if program.temporal else frozenset()),
+            delay=arrivals.delay,
+            background=Dataset.from_facts(known),
             timeline=timeline,
-            probability=probability or None,
-            chances=chances or None,
-            min_confidence=min_confidence,
-            max_open=max_open,
-            on_rejected=(lambda found: _write(rejected, found)) if rejected else None,
+            options=HypothesisOptions(
+                depth=limits.depth,
+                horizon=limits.horizon,
+                probability=confidence.probability or None,
+                chances=confidence.chances or None,
+                min_confidence=confidence.min_confidence,
+                max_open=confidence.max_open,
+                on_rejected=(lambda fact: _write_rejected(rejected, fact)) if rejected else None,
+            ),
         )
-        show = session.query
-        arrivals = files.enter_context(opened(source))
+        lines = files.enter_context(open_input(arrivals.source))
+        name = "<stdin>" if arrivals.source == "-" else arrivals.source
+        output = files.enter_context(open_moment_output(choose_output(display.form, display.as_json, display.file)))
         try:
-            for moment in moments(
-                session, arrivals_of(session, arrivals, "<stdin>" if source == "-" else source), until
-            ):
-                click.echo(moment.to_json() if as_json else moment.to_text(show), nl=as_json)
+            read = checked.watch(read_arrivals(session, lines, name, open_bad_rows()))
+            for moment in moments(session, read, arrivals.until):
+                output.add(moment, session.query)
         finally:
             sys.stdout.flush()
-            _report(session, late)
+            _print_rejections(session, arrivals.late)
+    checked.show()
     return 0
 
 
-def _facts(paths: tuple[str, ...], temporal: frozenset[tuple[str, int]]) -> Iterator[Fact]:
+def _load_background(paths: tuple[str, ...], temporal: frozenset[tuple[str, int]]) -> Iterator[Fact]:
     if paths:
         from tidelog.data.dataset import Dataset
 
-        yield from Dataset.load(*paths).timed(temporal)
+        yield from Dataset.load(*paths, bad_rows=open_bad_rows()).with_time_arguments(temporal)
 
 
-def opened(path: str) -> AbstractContextManager[BinaryIO]:
-    """A file of arrivals, unpacked, or standard input."""
-    from tidelog.errors import TidelogError
-    from tidelog.language.opening import unreadable
+def read_arrivals(
+    session: Hypotheses, lines: BinaryIO, source: str, bad_rows: BadRows | None = None
+) -> Iterator[tuple[int, GroundFact]]:
+    """Read arrivals from lines of JSON; those that cannot be read go to `bad_rows`, if given."""
+    from tidelog.data.bad_rows import BadRow
+    from tidelog.errors import Diagnostic, TidelogError
 
-    if path == "-":
-        return nullcontext(sys.stdin.buffer)
-    try:
-        return cast(BinaryIO, gzip.open(path)) if path.lower().endswith(".gz") else Path(path).open("rb")
-    except OSError as error:
-        raise TidelogError(unreadable(path, error)) from None
-
-
-def arrivals_of(session: Hypotheses, lines: BinaryIO, source: str) -> Iterator[tuple[int, GroundFact]]:
-    """Lines of JSON as arrivals."""
-    from tidelog.errors import Diagnostic, Place, TidelogError
-
-    number = 0
     try:
         for number, line in enumerate(lines, 1):
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-            if text:
-                yield session.read_arrival(text, source, number)
-    except UnicodeDecodeError:
-        place = Place(source, number, 1)
-        raise TidelogError(Diagnostic("TL010", "this file is not UTF-8 text", place, help="save it as UTF-8")) from None
+            try:
+                arrival = _read_arrival(session, line, source, number)
+            except TidelogError as problem:
+                if bad_rows is None:
+                    raise
+                text = line.decode(errors="replace").rstrip("\r\n")
+                bad_rows.add(BadRow(source, number, problem.diagnostics[0].message, text))
+                continue
+            if arrival is not None:
+                yield arrival
     except (gzip.BadGzipFile, EOFError) as error:
         raise TidelogError(Diagnostic("TL010", f"cannot unpack {source}: {error}")) from None
 
 
-def _write(file: IO[str], found: Rejected) -> None:
-    file.write(json.dumps({"arrival": found.arrival, "fact": found.text, "why": found.why}, ensure_ascii=False) + "\n")
+def _read_arrival(session: Hypotheses, line: bytes, source: str, number: int) -> tuple[int, GroundFact] | None:
+    """Read one line; None if it is blank."""
+    from tidelog.errors import Diagnostic, Place, TidelogError
+
+    try:
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+    except UnicodeDecodeError:
+        place = Place(source, number, 1)
+        raise TidelogError(Diagnostic("TL010", "this file is not UTF-8 text", place, help="save it as UTF-8")) from None
+    return session.read_arrival(text, source, number) if text else None
 
 
-def _report(session: Hypotheses, late: str | None) -> None:
-    """Say what was not taken and what was discarded."""
+def _write_rejected(file: IO[str], rejected: Rejected) -> None:
+    line = {"arrival": rejected.arrival, "fact": rejected.text, "why": rejected.why}
+    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _print_rejections(session: Hypotheses, late: str | None) -> None:
+    """Say how many facts were rejected and how many possible answers were discarded."""
+    from tidelog.language.wording import plural
+
     if session.rejected:
         total = sum(session.rejected.values())
-        found = [(session.rejected[why], words) for why, words in _REASONS.items() if why in session.rejected]
-        parts = ", ".join(f"{count:,} {words}" for count, words in found)
+        counts = [(session.rejected[why], reason) for why, reason in _REASONS.items() if why in session.rejected]
+        parts = ", ".join(f"{count:,} {reason}" for count, reason in counts)
         where = f"see {late}" if late else "--late FILE keeps such facts"
-        click.echo(f"{total:,} fact{'' if total == 1 else 's'} not taken: {parts}; {where}", err=True)
+        click.echo(f"{plural(total, 'fact')} not taken: {parts}; {where}", err=True)
     if session.discarded:
-        one = session.discarded == 1
-        said = "1 possible answer discarded; it" if one else f"{session.discarded:,} possible answers discarded; some"
-        click.echo(f"{said} might have come true", err=True)
+        some = "it" if session.discarded == 1 else "some"
+        click.echo(f"{plural(session.discarded, 'possible answer')} discarded; {some} might have come true", err=True)

@@ -1,7 +1,7 @@
-"""The `tidelog` command: its subcommands, and how failures end.
+"""The `tidelog` command: its subcommands, and how it ends.
 
-Exit codes: 0 success (or yes), 1 no, 2 bad input, 3 undecided. What the user did wrong is one message on standard
-error, never a traceback; a traceback is a fault of tidelog itself.
+Exit codes: 0 success (or yes), 1 no, 2 bad input, 3 undecided. A mistake of the user ends with one message on standard
+error, never with a traceback; a traceback is a bug in tidelog.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from tidelog.cli.check import check
 from tidelog.cli.demo import demo
 from tidelog.cli.entails import entails
 from tidelog.cli.explain import explain
+from tidelog.cli.explain_code import explain_code
 from tidelog.cli.fmt import fmt
 from tidelog.cli.generate import generate
 from tidelog.cli.hypothesise import hypothesise
+from tidelog.cli.infer import infer
 from tidelog.cli.materialise import materialise
+from tidelog.cli.options import refuse_repeated_options
 from tidelog.cli.report import report
 from tidelog.cli.run import run as run_pipeline
 from tidelog.cli.stable import stable
 from tidelog.cli.state import state
 from tidelog.cli.stream import stream
 from tidelog.cli.test import test
+from tidelog.cli.warm import warm
 from tidelog.cli.window import window
 from tidelog.errors import TidelogError
 
 BAD_INPUT = 2
-#: What a shell reports for a process that ended by SIGINT or SIGPIPE.
+#: What a shell reports for a process that SIGINT or SIGPIPE ended.
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
@@ -39,7 +43,7 @@ _ALIASES = {"materialize": "materialise", "hypothesize": "hypothesise"}
 
 
 class _Commands(click.Group):
-    """The subcommands, with the American spelling and a did-you-mean for misspelt ones."""
+    """The subcommands, also by their American spelling, with a suggestion for misspelt ones."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return super().get_command(ctx, _ALIASES.get(cmd_name, cmd_name))
@@ -51,7 +55,10 @@ class _Commands(click.Group):
             close = get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"did you mean {close[0]}?" if close else "`tidelog --help` lists the commands"
             ctx.fail(f"no such command: {args[0]}; {hint}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_repeated_options(click.Context(command, info_name=name, parent=ctx), rest)
+        return name, command, rest
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -60,12 +67,12 @@ def cli() -> None:
     """Rules over time, with guarantees: a reasoner for DatalogMTL.
 
     \b
-    tidelog materialise rules.dmtl data.facts     print what follows
+    tidelog materialise rules.dmtl data.facts     print all facts that hold
     tidelog entails rules.dmtl data.facts 'P@5'   ask about one fact
     tidelog explain rules.dmtl data.facts 'P@5'   say why it holds, or why not
     tidelog stable rules.dmtl data.facts          rules with exceptions: stable models
-    tidelog stream rules.dmtl --query P --input - answer as facts come
-    tidelog run pipeline.toml                     a job on Spark
+    tidelog stream rules.dmtl --query P --input - answer as facts arrive
+    tidelog run pipeline.toml                     run a job on Spark
     tidelog hypothesise rules.tdl ...             what may still become true
     tidelog check rules.dmtl                      what kind of program is this?
     tidelog window rules.tdl --query P            how much history does P need?
@@ -86,20 +93,23 @@ for _command in (
     state,
     fmt,
     generate,
+    infer,
     test,
     demo,
+    explain_code,
+    warm,
 ):
     cli.add_command(_command)
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit code."""
+    """Run the command line and exit with its exit code."""
     sys.exit(run(args))
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    # Not `cli.main`: how that ends for a closed pipe or an interrupt differs between versions of click.
+    """Run the command line; return the exit code."""
+    # Not `cli.main`: its exit codes for a closed pipe and an interrupt differ between versions of click.
     try:
         with cli.make_context("tidelog", list(sys.argv[1:] if args is None else args)) as context:
             code = cli.invoke(context)
@@ -116,7 +126,7 @@ def run(args: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes standard output once more at its end; there must be something to flush to.
+        # The interpreter flushes standard output once more at exit: give it something to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except OSError as problem:

@@ -2,66 +2,99 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
 
+from tidelog.cli.bad_rows import bad_rows_option
+from tidelog.cli.fact_output import FactOutput, render_model
 from tidelog.cli.options import (
     UNDECIDED,
+    between_option,
     data_argument,
-    killable,
-    load,
+    group_options,
+    iso_option,
+    output_format_options,
+    parse_finite_time,
     rules_argument,
-    time_range,
+    strict_option,
     timeline_option,
-    write_out,
 )
+from tidelog.cli.program_input import load_program_and_data
+from tidelog.cli.schema_option import current_schema, schema_option
+from tidelog.cli.signals import interruptible
+from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
     from tidelog.timeline.interval import Time
+
+
+@dataclass(frozen=True)
+class TimeLimits:
+    """The part of time that is printed: a range, or all up to the time where time stops."""
+
+    between: tuple[Time, Time] | None
+    until: Fraction | None
 
 
 @click.command(short_help="Print all facts that hold (also spelt materialize).")
 @rules_argument
 @data_argument
 @click.option("--query", "queries", metavar="Q", multiple=True, help="Print only this predicate; may be repeated.")
+@between_option
 @click.option(
-    "--between",
-    metavar="LO,HI",
-    callback=time_range,
-    help="Only what holds from LO to HI, both included; -inf and inf too.",
+    "--until",
+    metavar="T",
+    callback=parse_finite_time,
+    help="Stop time at T, as a stream does: ignore facts that begin later, and end at T what still holds.",
 )
 @timeline_option
-@click.option("--format", "form", type=click.Choice(["text", "jsonl"]), default="text", help="Default: text.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format jsonl.")
-@click.option("--time", "times", type=click.Choice(["number", "iso"]), help="How times print. Default: as in the data.")
+@bad_rows_option
+@schema_option
+@output_format_options
+@iso_option
+@strict_option
+@group_options(TimeLimits, "limits")
 def materialise(
     rules: str,
     data: tuple[str, ...],
     queries: tuple[str, ...],
-    between: tuple[Time, Time] | None,
-    timeline: str | None,
-    form: str,
-    as_json: bool,
-    times: str | None,
+    limits: TimeLimits,
+    timeline: TimelineName | None,
+    output: FactOutput,
+    iso: bool | None,
+    strict: bool,
 ) -> int:
-    """Print all facts that hold, given or derived, of every predicate that occurs in a head (or of each Q), one a
-    line. What repeats for ever follows as comments, like `% repeats every 3 from 17: A(a)@[17,18]`.
+    """Print all facts that hold, given or derived, of every predicate that occurs in a head (or of each Q), one per
+    line. Facts that repeat for ever follow as comments, like `% repeats every 3 from 17: A(a)@[17,18]`.
+
+    Answers go beyond the last fact in the data, where a stream stops; --until T gives those of `stream --until T`.
 
     \b
     Example:
       echo 'A(X) :- Diamondminus[0,2] B(X).' > rules.dmtl
       echo 'B(a)@5' | tidelog materialise rules.dmtl -
     """
-    from tidelog.reasoning import Undecided
-    from tidelog.reasoning import materialise as reason
+    from tidelog.batch import materialise as compute_model
+    from tidelog.data.time_units import check_asked_times
+    from tidelog.errors import Undecided
 
-    program, dataset = load(rules, data)
+    if limits.between and limits.until is not None:
+        raise click.UsageError("--between and --until exclude each other: --between -inf,T cuts answers at T")
+    program, dataset = load_program_and_data(rules, data, queries or None, strict)
+    if limits.until is not None:
+        check_asked_times(dataset, f"--until {limits.until}", limits.until)
+    elif limits.between:
+        check_asked_times(dataset, f"--between {','.join(map(str, limits.between))}", *limits.between)
     try:
-        with killable():
-            model = reason(program, dataset, query=queries or None, between=between, timeline=timeline)
+        with interruptible():
+            model = compute_model(
+                program, dataset, query=queries or None, between=limits.between, until=limits.until, timeline=timeline
+            )
     except Undecided as problem:
         click.echo(str(problem), err=True)
         return UNDECIDED
-    write_out(model.render("jsonl" if as_json else form, iso=None if times is None else times == "iso"))
+    output.write(render_model(model, output.form, iso, current_schema(rules)))
     return 0

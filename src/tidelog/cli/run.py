@@ -6,32 +6,40 @@ import select
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from tidelog.cli.ui import ui_options, watched
+from tidelog.cli.live_page import serve_live_page, ui_options
+from tidelog.cli.options import group_options
+from tidelog.cli.warning_output import show_warnings
+from tidelog.language.wording import plural
 
 if TYPE_CHECKING:
-    from tidelog.cli.stopping import Stopping
-    from tidelog.page.board import Board
-    from tidelog.spark.run import Progress, Ready, Stream
+    from pyspark.sql import SparkSession
+
+    from tidelog.cli.signals import StopRequest
+    from tidelog.page.live_board import LiveBoard
+    from tidelog.spark.pipeline.pipeline_config import Pipeline
+    from tidelog.spark.pipeline.preparation import PreparedPipeline
+    from tidelog.spark.pipeline.progress import Progress
+    from tidelog.spark.pipeline.stream_run import StreamRun
     from tidelog.timeline.interval import Time
 
 _Result = TypeVar("_Result")
 
-#: Seconds between looks at a running job, and between lines about it where they are kept.
+#: Seconds between looks at a running job, and between progress lines outside a terminal.
 _LOOK = 0.5
 _LINE = 10.0
-#: A stop waits so many seconds for the batch under way.
+#: Seconds that a stop waits for the current batch.
 _PATIENCE = 30.0
 
 
-def _until(context: click.Context, option: click.Parameter, value: str | None) -> Time | None:
+def _parse_until(context: click.Context, option: click.Parameter, value: str | None) -> Time | None:
     from tidelog.errors import TidelogError
-    from tidelog.language.times import parse_time
+    from tidelog.language.time_text import parse_time
 
     if value is None:
         return None
@@ -41,40 +49,56 @@ def _until(context: click.Context, option: click.Parameter, value: str | None) -
         raise click.BadParameter(problem.diagnostics[0].message) from None
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run a pipeline file: the options of `tidelog run`."""
+
+    master: str | None = None
+    #: Only describe how the work is split.
+    explain: bool = False
+    #: Describe how the work is split, then run.
+    plan: bool = False
+    until: Time | None = None
+    changed_rules: bool = False
+    strict: bool | None = None
+    quiet: bool = False
+    ui: str | None = None
+    ui_host: str = ""
+
+
 @click.command(short_help="Run a pipeline on Spark: sources, rules, sinks.")
 @click.argument("pipeline", metavar="PIPELINE.toml")
-@click.option("--master", metavar="URL", help="Where Spark runs. Default: local[*], or what Spark is configured for.")
-@click.option("--explain", is_flag=True, help="Check everything, print how the work is split, and start nothing.")
+@click.option("--master", metavar="URL", help="Where Spark runs. Default: what Spark is configured for, or local[*].")
+@click.option("--explain", is_flag=True, help="Check everything and print how the work is split, without running it.")
 @click.option(
-    "--until", metavar="T", callback=_until, help="The stream ends at T. Default: as the file says, or never."
+    "--until",
+    metavar="T",
+    callback=_parse_until,
+    help="End the stream at time T. Default: `until` of the file, or never.",
 )
 @click.option(
     "--changed-rules",
-    "changed",
     is_flag=True,
-    help="The rules are others than the checkpoint's; keep what can be kept.",
+    help="Allow rules other than those of the checkpoint, and keep as much state as possible.",
 )
-@click.option("--quiet", is_flag=True, help="Say nothing while it runs.")
+@click.option(
+    "--strict/--no-strict",
+    default=None,
+    help="Refuse all warnings, or none. Default: `strict` of the file, or all but variables that occur once.",
+)
+@click.option("--quiet", is_flag=True, help="Print no progress.")
 @ui_options
-def run(
-    pipeline: str,
-    master: str | None,
-    explain: bool,
-    until: Time | None,
-    changed: bool,
-    quiet: bool,
-    ui: str | None,
-    ui_host: str,
-) -> int:
-    """Read facts from the sources of PIPELINE.toml, reason over them by its rules, and write the answers to its sinks.
+@group_options(RunOptions, "options")
+def run(pipeline: str, options: RunOptions) -> int:
+    """Read facts from the sources of PIPELINE.toml, reason over them with its rules, and write answers to its sinks.
 
-    The file is checked as a whole, against its rules and its sources, before anything starts. Ctrl-C stops after the
-    batch under way; the next run goes on where this one stopped.
+    The whole file is checked against its rules and its sources before anything starts. Ctrl-C stops after the current
+    batch; the next run continues from there.
 
     \b
     Example:
       echo 'Alarm(X) :- Boxminus[0,1] Hot(X).' > rules.dmtl
-      printf 'turbine,time\nt1,0\nt1,1\n' > readings.csv
+      printf 'turbine,time\\nt1,0\\nt1,1\\n' > readings.csv
       echo 'rules = "rules.dmtl"' > job.toml
       echo 'query = "Alarm"' >> job.toml
       echo 'mode = "batch"' >> job.toml
@@ -90,99 +114,112 @@ def run(
       echo 'format = "console"' >> job.toml
       tidelog run job.toml --quiet
     """
-    return run_file(
-        pipeline, master, explain=explain, until=until, changed=changed, quiet=quiet, ui=ui, ui_host=ui_host
-    )
+    return run_file(pipeline, options)
 
 
-def run_file(
-    path: str,
-    master: str | None = None,
-    *,
-    explain: bool = False,
-    plan: bool = False,
-    until: Time | None = None,
-    changed: bool = False,
-    quiet: bool = False,
-    ui: str | None = None,
-    ui_host: str = "",
-) -> int:
-    """Run a pipeline file; with `plan`, say how the work is split before it starts, with `explain` only that."""
-    from tidelog.cli.stopping import stopping
-    from tidelog.spark.pipeline import load_pipeline
-    from tidelog.spark.run import ready
-    from tidelog.spark.session import session
+def run_file(path: str, options: RunOptions) -> int:
+    """Run a pipeline file; return the exit code."""
+    from tidelog.spark.job.java_process import explain_lost_java
+    from tidelog.spark.job.session import require_pyspark, session
+    from tidelog.spark.pipeline.pipeline_file import load_pipeline
 
-    loaded = load_pipeline(path)
-    if ui is not None and not loaded.streaming:
+    loaded = load_pipeline(path, options.strict)
+    show_warnings(loaded.warnings, strict=False)
+    if options.ui is not None and not loaded.streaming:
         raise click.UsageError(f'--ui shows a running stream, and {path} has mode = "batch"')
-    if changed:
+    if options.changed_rules:
         loaded = replace(loaded, changed_rules=True)
-    spark = session(master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
-    try:
-        job = ready(spark, loaded)
-        if explain or plan:
-            click.echo("\n".join(job.in_words()))
-        if explain:
-            return 0
-        if not quiet:
-            address = spark.sparkContext.uiWebUrl
-            page = f"Spark's UI is at {address}" if address else "Spark's UI is off"
-            where = f"on {spark.sparkContext.master}, {_counted(job.buckets, 'bucket')}"
-            click.echo(f"{loaded.name}: {where}; {page}", err=True)
-        # Spark has its own way with Ctrl-C, which it brings with the session; ours comes after it.
-        with stopping() as stop, watched(ui, ui_host, loaded.name) as board:
-            return _work(job, loaded.until if until is None else until, quiet, stop, board)
-    finally:
-        spark.stop()
+    require_pyspark()
+    _announce(options, f"starting Spark on {options.master or loaded.master or 'its configured master'} ...")
+    spark = session(options.master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
+    with explain_lost_java(spark, loaded.log):
+        try:
+            return _run_loaded(spark, loaded, options)
+        finally:
+            spark.stop()
 
 
-def _work(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: Board | None) -> int:
-    from tidelog.spark.run import run_batch
+def _run_loaded(spark: SparkSession, loaded: Pipeline, options: RunOptions) -> int:
+    from tidelog.cli.signals import stop_on_signal
+    from tidelog.spark.pipeline.preparation import prepare_pipeline
+
+    _announce(options, f"reading {plural(len(loaded.sources), 'source')} and checking the SQL of facts ...")
+    job = prepare_pipeline(spark, loaded)
+    show_warnings(job.pipeline.warnings[len(loaded.warnings) :], strict=False)
+    if options.explain or options.plan:
+        _announce(options, "planning how the work is split ...")
+        click.echo("\n".join(job.describe()))
+    if options.explain:
+        return 0
+    if not options.quiet:
+        address = spark.sparkContext.uiWebUrl
+        page = f"Spark's UI is at {address}" if address else "Spark's UI is off"
+        where = f"on {spark.sparkContext.master}, {plural(job.buckets, 'bucket')}"
+        click.echo(f"{loaded.name}: {where}; {page}", err=True)
+    _announce(options, "waiting for the first batch ..." if loaded.streaming else "waiting for all answers ...")
+    # Spark installs a handler of Ctrl-C with its session; ours must replace it.
+    with stop_on_signal() as stop, serve_live_page(options.ui, options.ui_host, loaded.name) as board:
+        until = loaded.until if options.until is None else options.until
+        return _run_prepared(job, until, options.quiet, stop, board)
+
+
+def _announce(options: RunOptions, line: str) -> None:
+    """Say on standard error what is being waited for."""
+    if not options.quiet:
+        click.echo(line, err=True)
+
+
+def _run_prepared(
+    job: PreparedPipeline, until: Time | None, quiet: bool, stop: StopRequest, board: LiveBoard | None
+) -> int:
+    from tidelog.spark.pipeline.batch_run import run_batch
 
     if job.pipeline.streaming:
-        return _stream(job, until, quiet, stop, board)
-    progress = _unless_stopped(job, stop, lambda: run_batch(job))
+        return _run_stream(job, until, quiet, stop, board)
+    progress = _run_unless_stopped(job, stop, lambda: run_batch(job))
     if progress is None:
         click.echo("stopped; there are no answers", err=True)
         return 128 + stop.signal
     if not quiet:
-        click.echo(f"{_counted(progress.answers, 'answer')}{_set_aside(progress)}", err=True)
+        click.echo(f"{plural(progress.answers, 'answer')}{_format_aside(progress)}", err=True)
     return 0
 
 
-def _unless_stopped(job: Ready, stop: Stopping, work: Callable[[], _Result]) -> _Result | None:
-    """What some work gives that cannot be stopped between two batches; None if it was stopped, with all its jobs."""
+def _run_unless_stopped(job: PreparedPipeline, stop: StopRequest, work: Callable[[], _Result]) -> _Result | None:
+    """Run work that has no batches to stop between; return its result, or None if it was cancelled."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
         while not running.done():
-            if stop.asked:
+            if stop.requested:
                 job.spark.sparkContext.cancelAllJobs()
                 sleep(_LOOK)
             else:
-                select.select([stop.wake], [], [], _LOOK)
-    if stop.asked and running.exception() is not None:
+                select.select([stop.wake_fd], [], [], _LOOK)
+    if stop.requested and running.exception() is not None:
         return None
     return running.result()
 
 
-def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: Board | None) -> int:
-    from tidelog.spark.run import Stream
+def _run_stream(
+    job: PreparedPipeline, until: Time | None, quiet: bool, stop: StopRequest, board: LiveBoard | None
+) -> int:
+    from tidelog.spark.pipeline.stream_run import StreamRun
 
-    stream = Stream(job, board=board)
+    stream = StreamRun(job, board=board)
     lines = _Lines(quiet)
 
-    def start() -> Stream:
-        stream.start()  # which may begin with a long history
+    def start() -> StreamRun:
+        stream.start(until=until)  # may begin with a long history
         return stream
 
     try:
-        if _unless_stopped(job, stop, start):
+        if _run_unless_stopped(job, stop, start):
             _watch(stream, until, lines, stop)
-        if until is not None and not stop.asked and not _reached(stream.progress, until):
-            stream.start(until=until, drain=True)  # all that was there is read, and time goes on to its end
+        if until is not None and not stop.requested:
+            # All input up to then is read. Advance time to the end, where open answers are given.
+            stream.start(until=until, drain=True)
             _watch(stream, None, lines, stop)
-        lines.note(_restart(stream))
+        lines.note(_format_restart(stream))
     finally:
         stream.close()
         lines.end()
@@ -190,39 +227,39 @@ def _stream(job: Ready, until: Time | None, quiet: bool, stop: Stopping, board: 
     for note in progress.notes:
         click.echo(f"{job.pipeline.checkpoint}: {note}", err=True)
     if progress.late and not job.pipeline.late:
-        click.echo(f"{_counted(progress.late, 'fact')} came too late; [sinks.late] keeps such facts", err=True)
+        click.echo(f"{plural(progress.late, 'fact')} arrived too late; [sinks.late] keeps such facts", err=True)
     if not quiet:
-        click.echo(_line(progress), err=True)
-    if stop.asked:
-        click.echo(f"stopped; the next run goes on from {job.pipeline.checkpoint}", err=True)
+        click.echo(_format_progress(progress), err=True)
+    if stop.requested:
+        click.echo(f"stopped; the next run continues from {job.pipeline.checkpoint}", err=True)
         return 128 + stop.signal
     return 0
 
 
-def _watch(stream: Stream, until: Time | None, lines: _Lines, stop: Stopping) -> None:
-    """Until the query ends, time has come to `until`, or a stop is asked for and the batch under way is done."""
+def _watch(stream: StreamRun, until: Time | None, lines: _Lines, stop: StopRequest) -> None:
+    """Wait until the query ends, time reaches `until`, or a stop is requested and the current batch is done."""
     deadline, batch = None, -1
     while stream.running:
         if deadline is None:
-            select.select([stop.wake], [], [], _LOOK)
+            select.select([stop.wake_fd], [], [], _LOOK)
         else:
             stream.wait(_LOOK)
-        lines.note(_restart(stream))
-        lines.show(_line(stream.progress))
-        if stop.asked and deadline is None:
+        lines.note(_format_restart(stream))
+        lines.show(_format_progress(stream.progress))
+        if stop.requested and deadline is None:
             deadline, batch = monotonic() + _PATIENCE, stream.progress.batch
         done = deadline is not None and (stream.progress.batch > batch or stream.idle or monotonic() > deadline)
-        if done or (until is not None and _reached(stream.progress, until)):
+        if done or (until is not None and _has_reached(stream.progress, until)):
             stream.stop()
             return
 
 
-def _reached(progress: Progress, until: Time) -> bool:
+def _has_reached(progress: Progress, until: Time) -> bool:
     return progress.at is not None and progress.at >= until
 
 
 class _Lines:
-    """A line about the run, which replaces itself on a terminal, and comes now and then elsewhere."""
+    """A progress line that overwrites itself on a terminal, and is printed now and then elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -231,7 +268,7 @@ class _Lines:
         self._noted: set[str] = set()
 
     def note(self, line: str) -> None:
-        """A line that stays, and is said once."""
+        """Print a line that stays, once."""
         if self._quiet or not line or line in self._noted:
             return
         self._noted.add(line)
@@ -255,26 +292,26 @@ class _Lines:
             click.echo("\r" + " " * len(self._shown) + "\r", nl=False, err=True)
 
 
-def _restart(stream: Stream) -> str:
-    """What it took to go on from a checkpoint, once that is known."""
+def _format_restart(stream: StreamRun) -> str:
+    """Describe what it took to continue from a checkpoint, once that is known."""
     progress = stream.progress
     if not progress.restored:
         return ""
     engines, size, seconds = (progress.restored[key] for key in ("buckets", "bytes", "seconds"))
     return (
-        f"went on from {stream.ready.pipeline.checkpoint}: {size / 1e6:,.1f} MB of state back in "
-        f"{_counted(engines, 'bucket')}, {seconds:.1f} s for the slowest; first batch {progress.first_seconds:.1f} s "
+        f"continued from {stream.prepared.pipeline.checkpoint}: {size / 1e6:,.1f} MB of state restored in "
+        f"{plural(engines, 'bucket')}, {seconds:.1f} s for the slowest; first batch {progress.first_seconds:.1f} s "
         "after the start"
     )
 
 
-def _line(progress: Progress) -> str:
+def _format_progress(progress: Progress) -> str:
     if progress.batch < 0:
         return "starting"
     parts = [
         f"batch {progress.batch}",
-        f"{_counted(progress.facts, 'fact')} in",
-        _counted(progress.answers, "answer"),
+        f"{plural(progress.facts, 'fact')} in",
+        plural(progress.answers, "answer"),
         f"{progress.silenced:,} silenced" if progress.silenced else "",
         f"{progress.late:,} late" if progress.late else "",
         f"{progress.aside:,} set aside" if progress.aside else "",
@@ -284,9 +321,5 @@ def _line(progress: Progress) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _set_aside(progress: Progress) -> str:
-    return f", {_counted(progress.aside, 'row')} set aside" if progress.aside else ""
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def _format_aside(progress: Progress) -> str:
+    return f", {plural(progress.aside, 'row')} set aside" if progress.aside else ""

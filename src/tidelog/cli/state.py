@@ -1,4 +1,4 @@
-"""`tidelog state`: what is in a saved state."""
+"""`tidelog state`: print what a saved state holds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 
 import click
 
+from tidelog.cli.options import json_option
+from tidelog.language.hidden_predicates import is_hidden
 
-@click.command(short_help="Say what is in a saved state.")
+
+@click.command(short_help="Print the contents of a saved state.")
 @click.argument("file", metavar="FILE")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def state(file: str, as_json: bool) -> None:
-    """Say what is in a state that `tidelog stream --state FILE` saved: the rules, the query, how far time has come,
-    and how many facts are held of each predicate.
+    """Print the contents of a state that `tidelog stream --state FILE` saved: the rules, the query, the time that the
+    stream has reached, and the number of facts of each predicate.
 
     \b
     Example:
@@ -22,19 +25,19 @@ def state(file: str, as_json: bool) -> None:
       echo 'B(a)@5' | tidelog stream rules.dmtl --query A --input - --state a.state
       tidelog state a.state
     """
-    from tidelog.data.files import read_bytes
-    from tidelog.streaming.state import unpack
+    from tidelog.language.file_errors import read_input
+    from tidelog.streaming.state_format import unpack
 
-    data = read_bytes(file)
+    data = read_input(file)
     meta, _ = unpack(data, "<stdin>" if file == "-" else file)
-    found = _described(meta, file, len(data))
-    click.echo(json.dumps(found, ensure_ascii=False) if as_json else _page(found))
+    summary = _summarise(meta, file, len(data))
+    click.echo(json.dumps(summary, ensure_ascii=False) if as_json else _format_summary(summary))
 
 
-def _described(meta: dict[str, Any], file: str, size: int) -> dict[str, Any]:
-    from tidelog.streaming.state import FORMAT
+def _summarise(meta: dict[str, Any], file: str, size: int) -> dict[str, Any]:
+    from tidelog.streaming.state_format import FORMAT
 
-    held = {name: count for name, _, count in meta["predicates"] if not name.startswith("$")}
+    held = {name: count for name, _, count in meta["predicates"] if not is_hidden(name)}
     options = meta.get("stream", {}).get("options", {})
     return {
         "file": file,
@@ -45,7 +48,7 @@ def _described(meta: dict[str, Any], file: str, size: int) -> dict[str, Any]:
         "source": meta["source"],
         "query": meta["query"],
         "timeline": meta["timeline"],
-        "time": _shown(meta["clock"], meta["dates"]),
+        "time": _format_clock(meta["clock"], meta["dates"]),
         "delay": {name or "": length for name, length in meta["delays"]},
         "memory": meta["memory"],
         "at": options.get("at"),
@@ -56,29 +59,33 @@ def _described(meta: dict[str, Any], file: str, size: int) -> dict[str, Any]:
     }
 
 
-def _shown(time: str, dates: bool) -> str:
-    from tidelog.language.times import format_iso
+def _format_clock(time: str, dates: bool) -> str:
+    from tidelog.language.time_text import format_iso
 
     return format_iso(Fraction(time)) if dates and "inf" not in time else time
 
 
-def _page(found: dict[str, Any]) -> str:
-    """The same for people; a title stands in front of the first of its lines."""
-    width = max((len(name) for name, count in found["held"].items() if count), default=0)
-    held = [f"{name:{width}}  {count:,}" for name, count in sorted(found["held"].items()) if count]
-    if found["held_between"]:
-        held.append(f"{found['held_between']:,} of predicates that stand for parts of rules")
-    delay = [f"{name}={length}" if name else length for name, length in found["delay"].items()]
-    began = found["time"] != "-inf"
+def _format_summary(summary: dict[str, Any]) -> str:
+    """Format a summary for people; a title stands in front of the first of its lines."""
+    width = max((len(name) for name, count in summary["held"].items() if count), default=0)
+    held = [f"{name:{width}}  {count:,}" for name, count in sorted(summary["held"].items()) if count]
+    if summary["held_between"]:
+        held.append(f"{summary['held_between']:,} of predicates that stand for parts of rules")
+    delay = [f"{name}={length}" if name else length for name, length in summary["delay"].items()]
+    began = summary["time"] != "-inf"
     lines = {
-        "state": [f"{found['file']}, {found['size']:,} bytes, format {found['format']}, by tidelog {found['tidelog']}"],
-        "program": [f"{found['source']}, {found['timeline']} timeline", *found["program"].splitlines()],
-        "query": [found["query"] + (f", at {found['at']}" if found["at"] else "")],
-        "time": [found["time"] if began else "nothing has come yet"],
+        "state": [
+            f"{summary['file']}, {summary['size']:,} bytes, format {summary['format']}, by tidelog {summary['tidelog']}"
+        ],
+        "program": [f"{summary['source']}, {summary['timeline']} timeline", *summary["program"].splitlines()],
+        "query": [summary["query"] + (f", at {summary['at']}" if summary["at"] else "")],
+        "time": [summary["time"] if began else "no facts have arrived yet"],
         "delay": [", ".join(delay)],
-        "facts in": [f"{found['facts_in']:,}, and {found['late']:,} too late"],
+        "facts in": [f"{summary['facts_in']:,}, and {summary['late']:,} too late"],
         "held": held or ["nothing"],
     }
     return "\n".join(
-        f"{title if not number else '':<13}{line}" for title, some in lines.items() for number, line in enumerate(some)
+        f"{title if not number else '':<13}{line}"
+        for title, texts in lines.items()
+        for number, line in enumerate(texts)
     )

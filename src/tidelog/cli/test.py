@@ -1,4 +1,4 @@
-"""`tidelog test`: tests of rules, in files beside them."""
+"""`tidelog test`: run tests of rules, which are files beside them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidelog.cli.options import killable
+from tidelog.cli.options import json_option
+from tidelog.cli.signals import interruptible
+from tidelog.cli.warning_output import show_warnings
 from tidelog.errors import Diagnostic, TidelogError
 
 if TYPE_CHECKING:
-    from tidelog.rule_tests.running import Outcome
+    from tidelog.rule_tests.case_runner import Outcome
 
 
 @click.command(short_help="Run tests of rules.")
 @click.argument("paths", metavar="[FILE_OR_FOLDER]...", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def test(paths: tuple[str, ...], as_json: bool) -> int:
-    """Run tests of rules: files whose names end with .test, in the folders given (here, unless told). Each says which
-    facts are given, and what must follow from them and what must not. Every test runs in batch and, where its rules
-    can, as a stream. What is wrong is shown with the reason.
+@click.option(
+    "--strict/--no-strict",
+    default=None,
+    help="Treat all warnings as errors, or none. Default: those about predicates without rules or readers.",
+)
+@json_option
+def test(paths: tuple[str, ...], strict: bool | None, as_json: bool) -> int:
+    """Run tests of rules: files whose names end with .test, in the given folders (default: the current one). Each
+    states facts, and what must and must not follow from them. Every test runs in batch and, if its rules allow it, as a
+    stream. Failures are printed with the reason.
 
     Exit code 0 if all tests pass, 1 if one fails, 2 if a file cannot be read.
 
@@ -35,47 +42,52 @@ def test(paths: tuple[str, ...], as_json: bool) -> int:
       echo '  Hot(t1)@[2,9]' >> hot.test
       tidelog test hot.test
     """
-    from tidelog.rule_tests.reading import SUFFIX, read_tests, test_files
-    from tidelog.rule_tests.running import run
+    from tidelog.rule_tests.case_reader import SUFFIX, find_test_files, read_tests
+    from tidelog.rule_tests.case_runner import run_test
+    from tidelog.rule_tests.case_warnings import find_test_warnings
 
-    files = test_files(paths or (".",))
+    files = find_test_files(paths or (".",))
     if not files:
         where = ", ".join(paths) or "this folder"
         help = f"give tests a file whose name ends with {SUFFIX}, beside the rules"
         raise TidelogError(Diagnostic("TL901", f"there are no tests in {where}", help=help))
-    tests = [found for name in files for found in read_tests(name)]
+    by_file = [read_tests(name) for name in files]
+    warnings = [warning for tests in by_file for warning in find_test_warnings(tests, strict)]
+    show_warnings([warning for warning in warnings if warning.severity == "error"], strict=True)
+    show_warnings(warnings, strict=False)
+    tests = [test for tests in by_file for test in tests]
     outcomes: list[Outcome] = []
-    for one in tests:
-        with killable():
-            outcomes.append(run(one))
+    for test in tests:
+        with interruptible():
+            outcomes.append(run_test(test))
         if not as_json:
-            for line in _lines(outcomes[-1]):
+            for line in _format_outcome(outcomes[-1]):
                 click.echo(line)
     failed = sum(not outcome.passed for outcome in outcomes)
     if as_json:
-        done = [outcome.as_json() for outcome in outcomes]
-        summary = {"passed": len(outcomes) - failed, "failed": failed, "tests": done}
+        objects = [outcome.as_json() for outcome in outcomes]
+        summary = {"passed": len(outcomes) - failed, "failed": failed, "tests": objects}
         click.echo(json.dumps(summary, ensure_ascii=False))
     else:
-        click.echo(_summary(outcomes, failed))
+        click.echo(_format_summary(len(outcomes), failed))
     return 1 if failed else 0
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
-    from tidelog.language.facts import format_fact
+def _format_outcome(outcome: Outcome) -> Iterator[str]:
+    from tidelog.language.fact_text import format_fact
 
     test = outcome.test
     how = "" if outcome.streamed else f" (in batch only{': ' + outcome.note if outcome.note else ''})"
     yield f"{'ok  ' if outcome.passed else 'FAIL'} {test.source}:{test.line} {test.name}{how}"
-    for wrong in outcome.wrong:
-        sign = "- expected, but missing" if wrong.missing else "+ not expected, but there"
-        where = " in the stream" if wrong.how == "stream" else ""
-        yield f"     {sign}{where}: {format_fact(wrong.fact, test.dates)}"
-        for line in wrong.reason.splitlines():
+    for mismatch in outcome.mismatches:
+        sign = "- expected, but missing" if mismatch.missing else "+ not expected, but there"
+        where = " in the stream" if mismatch.mode == "stream" else ""
+        yield f"     {sign}{where}: {format_fact(mismatch.fact, test.dates)}"
+        for line in mismatch.reason.splitlines():
             yield f"       {line}"
 
 
-def _summary(outcomes: list[Outcome], failed: int) -> str:
-    count = len(outcomes)
-    word = "test" if count == 1 else "tests"
-    return f"{count} {word} passed" if not failed else f"{failed} of {count} {word} failed"
+def _format_summary(count: int, failed: int) -> str:
+    from tidelog.language.wording import plural
+
+    return f"{failed} of {plural(count, 'test')} failed" if failed else f"{plural(count, 'test')} passed"

@@ -1,4 +1,4 @@
-"""`tidelog window`: how much history a query needs."""
+"""`tidelog window`: compute how much history a query needs."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidelog.cli.options import UNDECIDED, killable, rules_argument
+from tidelog.cli.options import UNDECIDED, json_option, rules_argument, strict_option
+from tidelog.cli.signals import interruptible
+from tidelog.cli.warning_output import show_warnings
 
 if TYPE_CHECKING:
-    from tidelog.windows.query import PastRule
-    from tidelog.windows.validity import Check, Progress, Report, WindowReport
+    from tidelog.windows.forward_query import ForwardRule
+    from tidelog.windows.validity import ProgressCallback, SearchProgress, WindowCheck, WindowReport
     from tidelog.windows.witness import Witness
 
 
-@click.command(short_help="How much history a query over temporal Datalog needs.")
+@click.command(short_help="Compute how much history a query over temporal Datalog needs.")
 @rules_argument
 @click.option("--query", metavar="Q", required=True, help="The predicate whose facts are the answers.")
-@click.option("--objects", metavar="A,B,...", help="All objects that input facts mention; finds the least window.")
+@click.option("--objects", metavar="A,B,...", help="All objects that input facts mention; finds the smallest window.")
 @click.option("--check", "asked", metavar="W", type=click.IntRange(min=0), help="Say whether the window W is valid.")
 @click.option(
     "--timeout",
     metavar="S",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds, after which what is proved so far is the answer.",
+    help="Stop after S seconds and print what is proved so far.",
 )
 @click.option("--witness", "file", metavar="FILE", help="Write the stream that loses an answer to FILE.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@strict_option
+@json_option
 def window(
     rules: str,
     query: str,
@@ -38,11 +41,13 @@ def window(
     asked: int | None,
     timeout: float | None,
     file: str | None,
+    strict: bool,
     as_json: bool,
 ) -> int:
-    """How many time points back a reasoner has to remember so that it loses no answer to Q: the radius, which any
-    stream can do with; the least window that follows from the rules alone (uniform); and, over known objects, the least
-    window at all (exact), with a stream on which one less loses an answer. RULES are temporal Datalog (.tdl).
+    """Compute how many time points back a reasoner has to remember so that it loses no answer to Q: the radius, which
+    is enough for any stream; the smallest window that follows from the rules alone (uniform); and, over known objects,
+    the smallest possible window (exact), with a stream on which a smaller one loses an answer. RULES are temporal
+    Datalog (.tdl).
 
     With --check: exit code 0 for a valid window, 1 for one that loses answers, 3 if that is not known.
 
@@ -52,27 +57,29 @@ def window(
       tidelog window rules.tdl --query Q
       tidelog window rules.tdl --query Q --objects a,b
     """
+    from tidelog.analysis.program_warnings import find_program_warnings
     from tidelog.language.program import Program
     from tidelog.windows.validity import window as analyse
 
     program = Program.load(rules)
-    with progress_bar(timeout) as progress, killable():
+    show_warnings(find_program_warnings(program), strict)
+    with show_search_progress(timeout) as progress, interruptible():
         report = analyse(program, query, objects, check=asked, timeout=timeout, progress=progress)
-    shown = report.check.witness if report.check else report.witness
-    if file is not None and shown is not None:
+    witness = report.check.witness if report.check else report.witness
+    if file is not None and witness is not None:
         with open(file, "w", encoding="utf-8") as out:
-            out.writelines(line + "\n" for line in _facts(shown))
-    click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else "\n".join(_lines(report)))
+            out.writelines(line + "\n" for line in _format_witness(witness))
+    click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else "\n".join(_format_report(report)))
     if report.check is None or report.check.valid:
         return 0
     return UNDECIDED if report.check.valid is None else 1
 
 
-def _lines(report: WindowReport) -> Iterator[str]:
-    from tidelog.language.facts import format_value
-    from tidelog.windows.witness import format_timed
+def _format_report(report: WindowReport) -> Iterator[str]:
+    from tidelog.language.fact_text import format_value
+    from tidelog.windows.witness import format_timed_fact
 
-    widest, kept = (_named(rules) for rules in (report.widest, report.kept))
+    widest, kept = (_format_lines(rules) for rules in (report.widest, report.kept))
     yield f"radius   {report.radius}" + (f"  because of {widest}" if widest else "")
     give = "give" if kept.startswith("lines") else "gives"
     yield f"uniform  {report.uniform}" + (f"  since no rules of less radius give what {kept} {give}" if kept else "")
@@ -85,34 +92,34 @@ def _lines(report: WindowReport) -> Iterator[str]:
             low = report.exact
             yield f"exact    {low}  {over}"
         if report.witness and not report.check:
-            yield f"With a window of {low - 1} this stream loses {format_timed(report.witness.lost)}:"
-            yield from _facts(report.witness)
+            yield f"With a window of {low - 1} this stream loses {format_timed_fact(report.witness.lost)}:"
+            yield from _format_witness(report.witness)
     if report.check:
-        yield from _verdict(report.check, report.objects is not None)
+        yield from _format_verdict(report.check, report.objects is not None)
 
 
-def _verdict(check: Check, searched: bool) -> Iterator[str]:
-    from tidelog.windows.witness import format_timed
+def _format_verdict(check: WindowCheck, searched: bool) -> Iterator[str]:
+    from tidelog.windows.witness import format_timed_fact
 
     if check.valid:
         yield f"A window of {check.window} is valid."
     elif check.witness:
-        yield f"A window of {check.window} is not valid: this stream loses {format_timed(check.witness.lost)}:"
-        yield from _facts(check.witness)
+        yield f"A window of {check.window} is not valid: this stream loses {format_timed_fact(check.witness.lost)}:"
+        yield from _format_witness(check.witness)
     else:
         why = "the time ran out" if searched else "that depends on the objects; name all of them with --objects"
         yield f"Whether a window of {check.window} is valid is not known: {why}."
 
 
-def _facts(witness: Witness) -> Iterator[str]:
-    """What `tidelog stream` can replay: facts without a time first, which makes them background."""
-    from tidelog.windows.witness import format_timed
+def _format_witness(witness: Witness) -> Iterator[str]:
+    """Format a witness so that `tidelog stream` can replay it: facts without a time come first, as background."""
+    from tidelog.windows.witness import format_timed_fact
 
-    return map(format_timed, (*witness.background, *witness.stream))
+    return map(format_timed_fact, (*witness.background, *witness.stream))
 
 
-def _named(rules: Sequence[PastRule]) -> str:
-    """The lines on which rules stand, as `line 3`, `lines 3 and 9`."""
+def _format_lines(rules: Sequence[ForwardRule]) -> str:
+    """Format the line numbers of rules, as `line 3`, `lines 3 and 9`."""
     lines = list(dict.fromkeys(str(rule.source.place.line) for rule in rules if rule.source and rule.source.place))
     if len(lines) < 2:
         return "".join(f"line {line}" for line in lines)
@@ -120,8 +127,8 @@ def _named(rules: Sequence[PastRule]) -> str:
 
 
 @contextmanager
-def progress_bar(timeout: float | None) -> Iterator[Report]:
-    """Shows how far the search is on a terminal, and says before it begins where it may not end."""
+def show_search_progress(timeout: float | None) -> Iterator[ProgressCallback]:
+    """Show the progress of a search on a terminal, and warn before one that may not end."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -137,18 +144,18 @@ def progress_bar(timeout: float | None) -> Iterator[Report]:
     ) as bar:
         task = bar.add_task("", total=timeout)
 
-        def show(progress: Progress) -> None:
+        def show(progress: SearchProgress) -> None:
             nonlocal warned
             if not warned and not progress.practical:
                 warned = True
-                click.echo(_warning(progress, timeout), err=True)
+                click.echo(_format_warning(progress, timeout), err=True)
             words = f"window {progress.window}: no loss within {progress.steps} steps, {progress.cubes} states excluded"
             bar.update(task, description=words, completed=bar.tasks[0].elapsed or 0)
 
         yield show
 
 
-def _warning(progress: Progress, timeout: float | None) -> str:
+def _format_warning(progress: SearchProgress, timeout: float | None) -> str:
     size = f"states of {progress.bits} bits" if progress.bits else f"up to {progress.instances} instances of rules"
     ends = f"it ends after {timeout:g} s" if timeout else "--timeout S gives what is proved by then"
     return f"tidelog: searching {size} may take very long; {ends}, and fewer --objects are quicker"

@@ -1,6 +1,6 @@
-"""Facts, ready for reasoning: a dictionary of constants and one relation a predicate.
+"""Facts, ready for reasoning: a dictionary of constants and one relation per predicate.
 
-A dataset is immutable but for its dictionary, which only grows.
+A dataset is immutable except for its dictionary, which only grows.
 """
 
 from __future__ import annotations
@@ -10,21 +10,36 @@ from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.data import columns
-from tidelog.data.columns import EMPTY, Columns, Key, Relation, combined
-from tidelog.data.symbols import Symbols
+from tidelog.data.relation import (
+    EMPTY,
+    Columns,
+    Key,
+    Relation,
+    columns_from_facts,
+    combine,
+    move_time_arguments,
+    rescale,
+    to_facts,
+)
+from tidelog.data.symbol_table import Symbols
 from tidelog.language.syntax import Fact
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import Interval
+
+if TYPE_CHECKING:
+    from tidelog.analysis.value_types import ValueColumn
+    from tidelog.data.bad_rows import BadRows
+    from tidelog.data.schema import Schema
 
 __all__ = ["Dataset", "Relation"]
 
 
 class Dataset:
-    """A set of facts; rows are kept as they were given, neither sorted nor coalesced.
+    """A collection of facts, kept as given: neither sorted nor coalesced.
 
     >>> data = Dataset.parse('''
     ... Signal(a)@[0,3)   % an interval
@@ -41,76 +56,103 @@ class Dataset:
     Connect a b (-inf,inf)
     """
 
-    def __init__(self, symbols: Symbols | None = None, facts: Columns = EMPTY) -> None:
+    def __init__(
+        self, symbols: Symbols | None = None, facts: Columns = EMPTY, sources: tuple[ValueColumn, ...] = ()
+    ) -> None:
         self.symbols: Symbols = symbols or Symbols()
         self.denominator: int = facts.denominator
         self.dates: bool = facts.dates
+        self.numbers: bool = facts.numbers
         self.relations: dict[Key, Relation] = facts.relations
+        #: The files that the facts come from, with the types of the values in each column.
+        self.sources: tuple[ValueColumn, ...] = sources
 
     @staticmethod
     def parse(text: str, *, source: str = "<text>", ordered: bool = False) -> Dataset:
-        """The facts of a text, one a line; raises a TidelogError that names every bad line.
+        """Parse fact text, one fact per line; raise a TidelogError that lists every bad line.
 
         With `ordered`, relations know the position of each fact in the text.
         """
-        from tidelog.data.scanner import scan
+        from tidelog.data.fact_scanner import scan_facts
 
         symbols = Symbols()
-        return Dataset(symbols, scan(text, symbols, source, ordered=ordered))
+        return Dataset(symbols, scan_facts(text, symbols, source, ordered=ordered))
 
     @staticmethod
-    def load(*paths: str | Path, ordered: bool = False) -> Dataset:
-        """The facts of files: fact text, `.csv`, `.jsonl`, `.parquet`; see `tidelog.data.files`.
+    def load(
+        *paths: str | Path,
+        ordered: bool = False,
+        schema: Schema | str | Path | None = None,
+        bad_rows: BadRows | None = None,
+    ) -> Dataset:
+        """Load files: fact text, `.csv`, `.jsonl`, `.json` or `.parquet`; see `tidelog.data.data_files`.
 
         `Dataset.load("facts.txt", "Signal.csv", "Connect=edges.parquet")`. With `ordered`, relations know the position
-        of each fact in the files, taken one after the other.
+        of each fact in the files, in the order of the paths. `schema` is a schema file, or a schema that was loaded:
+        it says what the columns of tables mean. Rows that cannot be read go to `bad_rows`, if given; otherwise they are
+        an error.
         """
-        from tidelog.data.files import load_paths
+        from tidelog.data.data_files import load_paths
+        from tidelog.data.schema import load_schema
 
-        return load_paths(paths, ordered=ordered)
+        loaded = load_schema(schema) if isinstance(schema, str | Path) else schema
+        return load_paths(paths, ordered=ordered, schema=loaded, bad_rows=bad_rows)
 
     @staticmethod
     def from_facts(facts: Iterable[str | Fact]) -> Dataset:
-        """The facts given, as text or as objects."""
-        from tidelog.data.scanner import scan
+        """Build a dataset from facts, each as text or as an object."""
+        from tidelog.data.fact_scanner import scan_facts
 
         symbols = Symbols()
-        given = list(facts)
-        text = "\n".join(fact for fact in given if isinstance(fact, str))
-        objects = columns.from_facts(symbols, (fact for fact in given if not isinstance(fact, str)))
-        return Dataset(symbols, combined(symbols, [scan(text, symbols, "<facts>"), objects]))
+        items = list(facts)
+        text = "\n".join(fact for fact in items if isinstance(fact, str))
+        objects = columns_from_facts(symbols, (fact for fact in items if not isinstance(fact, str)))
+        return Dataset(symbols, combine(symbols, [scan_facts(text, symbols, "<facts>"), objects]))
 
-    def rescaled(self, denominator: int) -> Dataset:
-        """The same facts in ticks of `1/denominator`, a multiple of the present denominator."""
-        return Dataset(self.symbols, columns.rescaled(self.symbols, self._columns(), denominator))
+    def with_denominator(self, denominator: int) -> Dataset:
+        """Return the same facts in ticks of `1/denominator`, a multiple of the present denominator."""
+        return Dataset(self.symbols, rescale(self.symbols, self.as_columns(), denominator), self.sources)
 
-    def at(self, time: Fraction) -> Dataset:
-        """The same facts, where those that hold at all times hold at one time only.
+    def until(self, time: Fraction) -> Dataset:
+        """Return the facts that begin at a time or before.
 
-        >>> [str(fact.interval) for fact in Dataset.parse("Beat(a)\\nBeat(b)@3").at(Fraction(1, 2))]
+        >>> [str(fact.interval) for fact in Dataset.parse("A@[1,9]\\nA@3\\nA@(3,4]\\nA@4").until(Fraction(3))]
+        ['[1,9]', '3']
+        """
+        ticks = time * self.denominator
+        last = 2 * (ticks.numerator // ticks.denominator) + (ticks.denominator > 1)
+        relations = {key: relation.select(relation.lo <= last) for key, relation in self.relations.items()}
+        return Dataset(self.symbols, Columns(self.denominator, self.dates, relations))
+
+    def with_background_at(self, time: Fraction) -> Dataset:
+        """Return the same facts, with those that hold at all times moved to a single time.
+
+        >>> [str(fact.interval) for fact in Dataset.parse("Beat(a)\\nBeat(b)@3").with_background_at(Fraction(1, 2))]
         ['1/2', '3']
         """
-        finer = self.rescaled(lcm(self.denominator, time.denominator))
-        place = Grid(True, finer.denominator).pair(Interval.point(time))
+        finer = self.with_denominator(lcm(self.denominator, time.denominator))
+        place = Grid(True, finer.denominator).to_pair(Interval.point(time))
         assert place is not None
         relations: dict[Key, Relation] = {}
         for key, relation in finer.relations.items():
             always = (relation.lo == NEG_INF) & (relation.hi == POS_INF)
             lo, hi = (np.where(always, place[0], end) for end in (relation.lo, relation.hi))
             relations[key] = replace(relation, lo=lo, hi=hi)
-        return Dataset(self.symbols, Columns(finer.denominator, self.dates, relations))
+        return Dataset(self.symbols, Columns(finer.denominator, self.dates, relations, True), self.sources)
 
-    def timed(self, temporal: frozenset[Key]) -> Dataset:
-        """Facts as temporal Datalog writes them, `Brst(a,b,3)`: `temporal` names the predicates, with their arity
-        without time, whose last argument is the time of a fact that has no other.
+    def with_time_arguments(self, temporal: frozenset[Key]) -> Dataset:
+        """Read the time of temporal Datalog facts, such as `Brst(a,b,3)`, from their last argument.
 
-        >>> list(Dataset.parse("Brst(a,3)").timed(frozenset({("Brst", 1)})))[0].interval
+        `temporal` names the predicates that this applies to, with their arity without the time. Facts that already have
+        a time stay as they are.
+
+        >>> list(Dataset.parse("Brst(a,3)").with_time_arguments(frozenset({("Brst", 1)})))[0].interval
         Interval(lo=Fraction(3, 1), hi=Fraction(3, 1), lo_closed=True, hi_closed=True)
         """
-        return Dataset(self.symbols, columns.timed(self.symbols, self._columns(), temporal))
+        return Dataset(self.symbols, move_time_arguments(self.symbols, self.as_columns(), temporal), self.sources)
 
     def __or__(self, other: Dataset) -> Dataset:
-        """The facts of both; where both know their positions, those of the other come behind."""
+        """Return the facts of both datasets; where both know positions, those of `other` come after."""
         symbols = self.symbols.copy()
         ids = symbols.merge(other.symbols)
         count = len(self)
@@ -118,24 +160,36 @@ class Dataset:
             key: replace(r, args=ids[r.args], order=None if r.order is None else r.order + count)
             for key, r in other.relations.items()
         }
-        theirs = Columns(other.denominator, other.dates, moved)
-        return Dataset(symbols, combined(symbols, [self._columns(), theirs]))
+        others = Columns(other.denominator, other.dates, moved, other.numbers)
+        return Dataset(symbols, combine(symbols, [self.as_columns(), others]), self.sources + other.sources)
 
     def __len__(self) -> int:
         return sum(len(relation) for relation in self.relations.values())
 
     def __iter__(self) -> Iterator[Fact]:
         for relation in self.relations.values():
-            yield from columns.facts_of(self.symbols, self.denominator, relation)
+            yield from to_facts(self.symbols, self.denominator, relation)
 
     def _repr_html_(self) -> str:
-        from tidelog.data.notebook import facts_html
+        from tidelog.data.notebook_view import facts_to_html
 
-        return facts_html(self, len(self), iso=self.dates)
+        return facts_to_html(self, len(self), iso=self.dates)
+
+    def __str__(self) -> str:
+        """Print the facts as text, one per line, sorted by predicate, arguments and time."""
+        from tidelog.data.fact_printer import render_rows
+
+        grid = Grid(True, self.denominator)
+        lines = (
+            render_rows(self.symbols, predicate, relation, grid, iso=self.dates)
+            for (predicate, _), relation in sorted(self.relations.items())
+        )
+        return b"".join(lines).decode()
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}/{arity}: {len(rows)}" for (name, arity), rows in self.relations.items())
         return f"<Dataset of {len(self)} facts: {parts}>" if parts else "<Dataset of 0 facts>"
 
-    def _columns(self) -> Columns:
-        return Columns(self.denominator, self.dates, self.relations)
+    def as_columns(self) -> Columns:
+        """Return the facts as columns, without the dictionary of their constants."""
+        return Columns(self.denominator, self.dates, self.relations, self.numbers)

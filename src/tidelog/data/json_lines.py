@@ -1,20 +1,19 @@
 """JSON Lines as an Arrow table, without losing a digit.
 
-Arrow reads quickly but makes doubles of decimal numbers and dates of what looks like one, and wants one type a column.
-What it would change is read again: dates as text, long decimal numbers and mixed columns by Python's own reader, which
-also knows the place of every error.
+Arrow is fast, but turns decimal numbers into doubles and text that looks like a date into dates, and requires one type
+per column. Where that would change a value, the data is read again: dates as text; long decimal numbers and mixed
+columns by Python's own reader, which also knows the place of every error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
+from tidelog.data.bad_rows import RowErrors
+from tidelog.data.table_cells import Cells
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.syntax import Value
 
@@ -23,22 +22,13 @@ _DECIMAL = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
 _MOST_DIGITS = 300
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """A table as names and columns; a column is an Arrow array or a list of values, None where there is none."""
-
-    names: Sequence[str]
-    columns: Sequence[Any]
-    rows: int
-
-
 def exact_decimal(text: str) -> Fraction | None:
-    """The value of a decimal number, also with an exponent; None for what is no number, or a monstrous one."""
+    """Read a decimal number, also with an exponent; None if the text is not a number, or has too many digits."""
     return Fraction(Decimal(text)) if _DECIMAL.fullmatch(text) and len(text) <= _MOST_DIGITS else None
 
 
 def read_json_lines(data: bytes, path: str) -> Cells:
-    """One row an object."""
+    """Read JSON Lines: one object per line, one row per object."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
     from pyarrow import types
@@ -67,33 +57,74 @@ def _read_exactly(data: bytes, path: str) -> Cells:
         if not line.strip():
             continue
         try:
-            found = json.loads(line, parse_int=_number, parse_float=_number, parse_constant=_number)
-            if not isinstance(found, dict):
+            row = json.loads(line, parse_int=_read_number, parse_float=_read_number, parse_constant=_read_number)
+            if not isinstance(row, dict):
                 raise ValueError("this is not an object")
-            for name in found:
+            for name in row:
                 columns.setdefault(name, [None] * rows)
             for name, column in columns.items():
-                column.append(_value(found.get(name)))
+                column.append(_read_value(row.get(name)))
         except (ValueError, RecursionError) as error:
             column_number = error.pos + 1 if isinstance(error, json.JSONDecodeError) else 1
             message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             place = Place(path, number, column_number, 1, line)
-            law = "JSON Lines has one object a line, and its values are numbers or texts"
-            raise TidelogError(Diagnostic("TL207", message, place, law)) from None
+            law = "JSON Lines has one object per line, and its values are numbers or text"
+            raise RowErrors([Diagnostic("TL207", message, place, law)], {rows: message}) from None
         rows += 1
     return Cells(list(columns), list(columns.values()), rows)
 
 
-def _number(text: str) -> Fraction:
+def split_json_array(data: bytes, path: str) -> list[tuple[int, bytes]]:
+    """Split a JSON array into its items, each on one line of its own, with the number of the line where it begins.
+
+    >>> split_json_array(b'[{"a": 1},\\n {"a":\\n 2}]', "A.json")
+    [(1, b'{"a": 1}\\n'), (2, b'{"a":  2}\\n')]
+    """
+    text = data.decode()
+    decoder = json.JSONDecoder()
+    items: list[tuple[int, bytes]] = []
+    line, counted = 1, 0
+    at = _skip_space(text, text.index("[") + 1)
+    try:
+        while at < len(text) and (text[at] != "]" or items):
+            line, counted = line + text.count("\n", counted, at), at
+            _, end = decoder.raw_decode(text, at)
+            items.append((line, text[at:end].replace("\r", " ").replace("\n", " ").encode() + b"\n"))
+            at = _skip_space(text, end)
+            if text[at : at + 1] == "]":
+                break
+            if text[at : at + 1] != ",":
+                raise json.JSONDecodeError("there is no comma between two items, or no ] at the end", text, at)
+            at = _skip_space(text, at + 1)
+        if text[at + 1 :].strip():
+            raise json.JSONDecodeError("there is more text after the array", text, _skip_space(text, at + 1))
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = error.pos if isinstance(error, json.JSONDecodeError) else at
+        begin = text.rfind("\n", 0, where) + 1
+        shown = text[begin:].split("\n", 1)[0]
+        place = Place(path, text.count("\n", 0, where) + 1, where - begin + 1, 1, shown)
+        message = error.msg if isinstance(error, json.JSONDecodeError) else "this is nested too deeply"
+        law = "a JSON file is an array of objects, or has one object per line"
+        raise TidelogError(Diagnostic("TL207", message, place, law)) from None
+    return items
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _read_number(text: str) -> Fraction:
     value = exact_decimal(text)
     if value is None:
         raise ValueError(f"`{text[:40]}` is not a number that can be read")
     return value
 
 
-def _value(cell: object) -> Value | None:
+def _read_value(cell: object) -> Value | None:
     if cell is None or isinstance(cell, str | Fraction):
         return cell
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    raise ValueError("a value in it is a list or an object")
+    return None  # a list or an object, which is no value of a fact

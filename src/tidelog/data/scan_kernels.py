@@ -1,6 +1,6 @@
 """The compiled part of the fact scanner: from the bytes of whole lines to rows of numbers.
 
-Room for everything that a stretch of text can hold is made beforehand (`scanner`); nothing here checks for it.
+`fact_scanner` reserves room for everything that a block of text can hold; nothing here checks for it.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.data.columns import Ids, Times
-from tidelog.data.numerals import DATE, MINUS_INF, NOT_UNDERSTOOD, PLUS_INF, Bytes, byte, read_time
-from tidelog.data.symbols import (
+from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, PLUS_INF, Bytes, byte, read_time
+from tidelog.data.relation import Ids, Times
+from tidelog.data.symbol_kernels import (
     NAME_KIND,
     RATIONAL,
     SymbolTable,
+    add_group,
     bare_kind,
-    checked_slot,
-    first_slot,
-    groups_of,
+    check_slot,
+    first_word,
     intern_rational,
     intern_words,
+    read_slot,
     second_word,
-    with_group,
 )
+from tidelog.jit import inlined_kernel, int64, kernel, uint64
 from tidelog.timeline.grid import NEG_INF, POS_INF
-from tidelog.timeline.kernels import inlined, int64, kernel, uint64
 
-# What a byte is. Bytes of UTF-8 sequences are NAME, like letters: a name may hold any script.
+# The classes of bytes. Bytes of UTF-8 sequences are NAME, like letters: names may be in any script.
 _NAME, _OTHER, _SPACE, _NEWLINE, _MARK, _CONTROL = 0, 1, 2, 3, 4, 5
 
 
@@ -39,7 +39,8 @@ _WIDE_SPACE_BYTES = [0xC2, 0xE1, 0xE2, 0xE3]
 
 
 def byte_classes(text: str) -> Bytes:
-    """The class of every byte. Where the text has wide spaces, all characters like them are left to the slow reader."""
+    """Return the class of every byte. If the text has spaces beyond ASCII, lines with such characters go to the slow
+    reader."""
     classes = np.full(256, _OTHER, np.uint8)
     classes[:33] = _CONTROL
     classes[127] = _CONTROL
@@ -59,31 +60,34 @@ _COMMA, _DOT, _AT, _SQUARE, _BACKSLASH, _SQUARE_CLOSE = 44, 46, 64, 91, 92, 93
 
 
 class Rows(NamedTuple):
-    """What a batch of blocks gives, in the order of the text. `counts`: rows, arguments, fractional ends, hard lines,
-    known relations, whether there were dates, how many arguments there were before the present block, and lines."""
+    """The rows of a batch of blocks, in the order of the text; the constants below say what `counts` counts."""
 
     relation: Ids
     lo: Times
     hi: Times
     line: npt.NDArray[np.int64]  # where the fact begins
     args: Ids  # of all rows, one after the other
-    first: npt.NDArray[np.int64]  # the words of every argument of the present block,
-    second: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]  # where it begins,
-    size: npt.NDArray[np.int64]  # its length and kind, 0 if its id is known,
-    known: Ids  # and its id + 1 as far as that is found at once
-    fraction: npt.NDArray[np.int64]  # 2 * row, + 1 for the right end: an end between two whole numbers
+    # For every argument of the present block:
+    first: npt.NDArray[np.int64]  # its first word
+    second: npt.NDArray[np.int64]  # its second word
+    start: npt.NDArray[np.int64]  # where it begins
+    size: npt.NDArray[np.int64]  # its length and kind, or 0 if its id is already in `args`
+    known: Ids  # its id + 1 if the first slot has it, else 0
+    # For every end that is not a whole number:
+    fraction: npt.NDArray[np.int64]  # 2 * row, + 1 for the right end
     numerator: npt.NDArray[np.int64]
     denominator: npt.NDArray[np.int64]
-    hard: npt.NDArray[np.int64]  # where lines for the slow reader begin
+    unread: npt.NDArray[np.int64]  # where the lines for the slow reader begin
     counts: npt.NDArray[np.int64]
 
 
-ROWS, ARGS, FRACTIONS, HARD, RELATIONS, DATES, ARGS_BEFORE, LINES = 0, 1, 2, 3, 4, 5, 6, 7
+#: What `Rows.counts` counts: rows, arguments, fractional ends, lines for the slow reader, relations, the kinds of
+#: times (1 for dates, 2 for numbers, 3 for both), arguments before the present block, and lines.
+ROWS, ARGS, FRACTIONS, UNREAD, RELATIONS, DATES, ARGS_BEFORE, LINES = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Predicates(NamedTuple):
-    """The relations found so far: those of a predicate (an id of `names`) form a chain over their arities."""
+    """The relations found so far. Those of one predicate (an id of `names`) form a linked list over their arities."""
 
     names: SymbolTable
     first: Ids  # relation + 1 by name
@@ -93,7 +97,7 @@ class Predicates(NamedTuple):
 
 
 def empty_rows(size: int) -> Rows:
-    """Room for so many rows, and for as many arguments."""
+    """Allocate room for `size` rows, and for as many arguments."""
 
     def longs(size: int) -> npt.NDArray[np.int64]:
         return np.empty(size, np.int64)
@@ -112,21 +116,21 @@ def empty_rows(size: int) -> Rows:
         fraction=longs(2 * size),
         numerator=longs(2 * size),
         denominator=longs(2 * size),
-        hard=longs(size),
+        unread=longs(size),
         counts=np.zeros(8, np.int64),
     )
 
 
-@inlined
-def _skip(data: Bytes, i: int, end: int, classes: Bytes) -> int:
+@inlined_kernel
+def _skip_spaces(data: Bytes, i: int, end: int, classes: Bytes) -> int:
     while i < end and classes[byte(data, i)] == _SPACE:
         i += 1
     return i
 
 
-@inlined
-def _token(data: Bytes, start: int, end: int, classes: Bytes, widest: int) -> tuple[int, int, int]:
-    """The end of a token of bytes of class `widest` at most, and its `groups_of`."""
+@inlined_kernel
+def _read_token(data: Bytes, start: int, end: int, classes: Bytes, widest: int) -> tuple[int, int, int]:
+    """Read a token of bytes of class `widest` at most; return its end, and what `first_word` returns for it."""
     i = start
     h = 0
     last = 0
@@ -137,13 +141,14 @@ def _token(data: Bytes, start: int, end: int, classes: Bytes, widest: int) -> tu
         last = (last << 8) | c
         i += 1
         if (i - start) & 7 == 0:
-            h = with_group(h, last, i - start)
+            h = add_group(h, last, i - start)
             last = 0
     return i, h, last
 
 
-@inlined
-def _relation(predicates: Predicates, rows: Rows, name: int, arity: int) -> int:
+@inlined_kernel
+def _find_relation(predicates: Predicates, rows: Rows, name: int, arity: int) -> int:
+    """Return the number of the relation of a predicate and an arity; add it if it is new."""
     relation = int64(predicates.first[name]) - 1
     while relation >= 0 and predicates.arity[relation] != arity:
         relation = int64(predicates.next[relation]) - 1
@@ -157,13 +162,13 @@ def _relation(predicates: Predicates, rows: Rows, name: int, arity: int) -> int:
     return relation
 
 
-@inlined
-def _args(
+@inlined_kernel
+def _read_args(
     data: Bytes, i: int, end: int, classes: Bytes, symbols: SymbolTable, rows: Rows, count: int
 ) -> tuple[int, int]:
-    """Arguments up to the closing bracket: (position after it, number of arguments in all), or (-1, _)."""
+    """Read arguments up to the closing bracket; return the position after it (-1 on failure) and the new `count`."""
     while True:
-        i = _skip(data, i, end, classes)
+        i = _skip_spaces(data, i, end, classes)
         start = i
         if i < end and byte(data, i) == _QUOTE:
             start += 1
@@ -172,12 +177,12 @@ def _args(
                 i += 1
             if i == end or byte(data, i) != _QUOTE:
                 return -1, count
-            h, last = groups_of(data, start, i)
+            h, last = first_word(data, start, i)
             kind = NAME_KIND
             length = i - start
             i += 1
         else:
-            i, h, last = _token(data, i, end, classes, _OTHER)
+            i, h, last = _read_token(data, i, end, classes, _OTHER)
             if i == start:
                 return -1, count
             kind = bare_kind(data, start, i)
@@ -196,7 +201,7 @@ def _args(
             rows.start[at] = start
             rows.size[at] = (length << 8) | kind
         count += 1
-        i = _skip(data, i, end, classes)
+        i = _skip_spaces(data, i, end, classes)
         if i == end:
             return -1, count
         if byte(data, i) == _CLOSE:
@@ -206,16 +211,19 @@ def _args(
         i += 1
 
 
-@inlined
+@inlined_kernel
 def _intern_args(data: Bytes, symbols: SymbolTable, rows: Rows) -> None:
-    """Give ids to the arguments of the block. All in one go and step by step, without branches that depend on what the
-    table holds: then the processor looks up many at a time instead of waiting for memory at each."""
+    """Give ids to the arguments of the block.
+
+    Each loop does one step for all arguments, without branches that depend on what the table holds: so the processor
+    looks up many at a time instead of waiting for memory at each.
+    """
     before = rows.counts[ARGS_BEFORE]
     count = rows.counts[ARGS] - before
     for k in range(count):
-        rows.known[k] = first_slot(symbols, rows.first[k], rows.second[k])
+        rows.known[k] = read_slot(symbols, rows.first[k], rows.second[k])
     for k in range(count):
-        rows.known[k] = checked_slot(symbols, rows.known[k], rows.first[k], rows.second[k])
+        rows.known[k] = check_slot(symbols, rows.known[k], rows.first[k], rows.second[k])
     for k in range(count):
         size = rows.size[k]
         if size:
@@ -228,11 +236,10 @@ def _intern_args(data: Bytes, symbols: SymbolTable, rows: Rows) -> None:
             rows.args[before + k] = known - 1
 
 
-@inlined
-def _end(rows: Rows, which: int, numerator: int, denominator: int, what: int) -> int:
-    """Twice the whole number of an end of a fact; an end between two whole numbers is kept aside."""
-    if what == DATE:
-        rows.counts[DATES] = 1
+@inlined_kernel
+def _store_end(rows: Rows, which: int, numerator: int, denominator: int, kind: int) -> int:
+    """Return the grid position of a whole end. An end that is not whole goes to `rows.fraction`, with position 0."""
+    rows.counts[DATES] |= 1 if kind == DATE else 2
     if denominator == 1:
         return 2 * numerator
     at = rows.counts[FRACTIONS]
@@ -243,73 +250,75 @@ def _end(rows: Rows, which: int, numerator: int, denominator: int, what: int) ->
     return 0
 
 
-@inlined
-def _interval(data: Bytes, i: int, end: int, classes: Bytes, rows: Rows, row: int) -> int:
-    """A time point or an interval: the position after it, or -1. Writes the row's `lo` and `hi`."""
-    i = _skip(data, i, end, classes)
+@inlined_kernel
+def _read_interval(data: Bytes, i: int, end: int, classes: Bytes, rows: Rows, row: int) -> int:
+    """Read a time point or an interval into the row's `lo` and `hi`; return the position after it, or -1."""
+    i = _skip_spaces(data, i, end, classes)
     if i == end or (byte(data, i) != _SQUARE and byte(data, i) != _OPEN):
-        i, numerator, denominator, what = read_time(data, i, end)
-        if what in (NOT_UNDERSTOOD, PLUS_INF, MINUS_INF):
+        i, numerator, denominator, kind = read_time(data, i, end)
+        if kind in (NOT_UNDERSTOOD, PLUS_INF, MINUS_INF):
             return -1
-        whole = _end(rows, 2 * row, numerator, denominator, what)
+        whole = _store_end(rows, 2 * row, numerator, denominator, kind)
         if denominator != 1:
-            _end(rows, 2 * row + 1, numerator, denominator, what)
+            _store_end(rows, 2 * row + 1, numerator, denominator, kind)
         rows.lo[row] = whole
         rows.hi[row] = whole
         return i
     open_lo = 1 if byte(data, i) == _OPEN else 0
-    i, numerator, denominator, what = read_time(data, _skip(data, i + 1, end, classes), end)
-    if what in (NOT_UNDERSTOOD, PLUS_INF) or (what == MINUS_INF and not open_lo):
+    i, numerator, denominator, kind = read_time(data, _skip_spaces(data, i + 1, end, classes), end)
+    if kind in (NOT_UNDERSTOOD, PLUS_INF) or (kind == MINUS_INF and not open_lo):
         return -1
-    i = _skip(data, i, end, classes)
+    i = _skip_spaces(data, i, end, classes)
     if i == end or byte(data, i) != _COMMA:
         return -1
-    lo = NEG_INF if what == MINUS_INF else _end(rows, 2 * row, numerator, denominator, what) + open_lo
-    i, numerator, denominator, what = read_time(data, _skip(data, i + 1, end, classes), end)
-    i = _skip(data, i, end, classes)
+    lo = NEG_INF if kind == MINUS_INF else _store_end(rows, 2 * row, numerator, denominator, kind) + open_lo
+    i, numerator, denominator, kind = read_time(data, _skip_spaces(data, i + 1, end, classes), end)
+    i = _skip_spaces(data, i, end, classes)
     if i == end or (byte(data, i) != _SQUARE_CLOSE and byte(data, i) != _CLOSE):
         return -1
     open_hi = 1 if byte(data, i) == _CLOSE else 0
-    if what in (NOT_UNDERSTOOD, MINUS_INF) or (what == PLUS_INF and not open_hi):
+    if kind in (NOT_UNDERSTOOD, MINUS_INF) or (kind == PLUS_INF and not open_hi):
         return -1
     rows.lo[row] = lo
-    rows.hi[row] = POS_INF if what == PLUS_INF else _end(rows, 2 * row + 1, numerator, denominator, what) - open_hi
+    rows.hi[row] = (
+        POS_INF if kind == PLUS_INF else _store_end(rows, 2 * row + 1, numerator, denominator, kind) - open_hi
+    )
     return i + 1
 
 
-@inlined
-def _fact(
+@inlined_kernel
+def _read_fact(
     data: Bytes, i: int, end: int, classes: Bytes, symbols: SymbolTable, predicates: Predicates, rows: Rows
 ) -> int:
-    """One fact: the position after it, or -1."""
+    """Read one fact; return the position after it, or -1."""
     row = rows.counts[ROWS]
     start = i
-    i, h, last = _token(data, i, end, classes, _NAME)
+    i, h, last = _read_token(data, i, end, classes, _NAME)
     if i == start or 48 <= byte(data, start) <= 58:
         return -1
     second = second_word(h, last, i - start, NAME_KIND)
     name = intern_words(predicates.names, data, start, i, NAME_KIND, h, second)
-    i = _skip(data, i, end, classes)
+    i = _skip_spaces(data, i, end, classes)
     first = rows.counts[ARGS]
     after_args = first
     if i < end and byte(data, i) == _OPEN:
-        i, after_args = _args(data, i + 1, end, classes, symbols, rows, first)
+        i, after_args = _read_args(data, i + 1, end, classes, symbols, rows, first)
         if i < 0:
             return -1
-        i = _skip(data, i, end, classes)
+        i = _skip_spaces(data, i, end, classes)
     if i < end and byte(data, i) == _AT:
-        i = _interval(data, i + 1, end, classes, rows, row)
+        i = _read_interval(data, i + 1, end, classes, rows, row)
         if i < 0:
             return -1
-        i = _skip(data, i, end, classes)
+        i = _skip_spaces(data, i, end, classes)
     else:
         rows.lo[row] = NEG_INF
         rows.hi[row] = POS_INF
     if i < end and byte(data, i) == _DOT:
-        i = _skip(data, i + 1, end, classes)
+        i = _skip_spaces(data, i + 1, end, classes)
     if i < end and byte(data, i) != _NL and byte(data, i) != _PERCENT and byte(data, i) != _HASH:
         return -1
-    rows.relation[row] = _relation(predicates, rows, name, after_args - first)
+    rows.relation[row] = _find_relation(predicates, rows, name, after_args - first)
     rows.line[row] = start
     rows.counts[ARGS] = after_args
     rows.counts[ROWS] = row + 1
@@ -320,20 +329,20 @@ def _fact(
 def scan_lines(
     data: Bytes, i: int, end: int, classes: Bytes, symbols: SymbolTable, predicates: Predicates, rows: Rows
 ) -> None:
-    """The facts of whole lines."""
+    """Read the facts of whole lines. Lines that are not understood go to `rows.unread`."""
     rows.counts[ARGS_BEFORE] = rows.counts[ARGS]
     while i < end:
-        i = _skip(data, i, end, classes)
+        i = _skip_spaces(data, i, end, classes)
         if i == end:
             break
         c = byte(data, i)
         if c != _NL and c != _PERCENT and c != _HASH:
             fractions = rows.counts[FRACTIONS]
-            after = _fact(data, i, end, classes, symbols, predicates, rows)
+            after = _read_fact(data, i, end, classes, symbols, predicates, rows)
             if after < 0:
                 rows.counts[FRACTIONS] = fractions
-                rows.hard[rows.counts[HARD]] = i
-                rows.counts[HARD] += 1
+                rows.unread[rows.counts[UNREAD]] = i
+                rows.counts[UNREAD] += 1
             else:
                 i = after
         while i < end and byte(data, i) != _NL:
@@ -345,7 +354,7 @@ def scan_lines(
 
 @kernel
 def scatter_order(relation: Ids, count: int, first: int, at: Times, order: Times) -> None:
-    """The positions of rows, counted from `first`, sorted by relation: those of r go to `at[r]` and on."""
+    """Write the positions of rows, counted from `first`, sorted by relation: those of r from `at[r]` on."""
     for row in range(count):
         r = relation[row]
         order[at[r]] = first + row
@@ -354,7 +363,8 @@ def scatter_order(relation: Ids, count: int, first: int, at: Times, order: Times
 
 @kernel
 def scatter(rows: Rows, at: Times, arg_at: Times, size: Times, arity: Ids, lo: Times, hi: Times, args: Ids) -> None:
-    """Sort rows by relation: those of r go to `at[r]` and on, its arguments, by columns, to `arg_at[r]` and on."""
+    """Sort rows by relation: the times of r go to `at[r]` and on, its arguments, column by column, to `arg_at[r]` and
+    on."""
     read = 0
     for row in range(rows.counts[ROWS]):
         r = rows.relation[row]

@@ -1,10 +1,10 @@
-"""What a standing query has to look at again: atoms that changed, and when others will change by themselves.
+"""Agenda of atoms to re-evaluate: those that changed, and those due to change at a known time.
 
-There are two matters. `RULES`: a rule with negation is evaluated again for an atom of its body once the atom's
-intervals change, or time reaches a place where what the rule reads of them begins or ends. `ANSWERS`: the intervals of
-the query are given once they have ended. Of each matter there is a list of atoms to look at, each once, and a heap of
-times at which others join it; of the times of one atom only the first counts, so that what comes again and again costs
-no room. A third list has the atoms with which a body still holds where it was last evaluated.
+An atom is scheduled for one of two purposes. `RULES`: a rule with negation is evaluated again for an atom of its body
+once the atom's intervals change, or time reaches a point where what the rule reads of them begins or ends. `ANSWERS`:
+the intervals of the query are reported once they have ended. Each purpose has a list of atoms to look at, each once,
+and a heap of times at which others join it. Only the first time of an atom counts, so that frequent changes cost no
+memory. A third list, `LASTING`, has the atoms with which a body still holds where it was last evaluated.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidelog.jit import Array, Number, inlined_kernel, kernel
 from tidelog.timeline.grid import NEG_INF, POS_INF
-from tidelog.timeline.kernels import Array, Number, inlined, kernel
 
-#: The lists; the first two are matters with times of their own.
+#: The lists; the first two are purposes with times of their own.
 RULES, ANSWERS, LASTING = range(3)
-#: Where the lists and, from here on, the heaps have their lengths.
+#: The position in `lengths` from which on the lengths of the heaps stand, behind those of the lists.
 HEAPS = 3
 _SEEN = 8
 
 
 class Agenda(NamedTuple):
-    """By atom: in which lists it is, as bits, and its first time in each matter. Then the lists, the heaps (times and
+    """By atom: the lists it is in, as bits, and its first time for each purpose. Then the lists, the heaps (times and
     atoms), and the lengths of all of them."""
 
     flags: Array
@@ -36,7 +36,7 @@ class Agenda(NamedTuple):
 
 
 def empty() -> Agenda:
-    """An agenda for no atoms."""
+    """Make an agenda for no atoms."""
     return Agenda(
         np.zeros(0, np.int8),
         np.zeros((0, 2), np.int64),
@@ -47,28 +47,28 @@ def empty() -> Agenda:
     )
 
 
-def with_room(agenda: Agenda, atoms: int) -> Agenda:
-    """The same with room for so many atoms, and for a time and an outdated one of each in the heaps."""
+def ensure_room(agenda: Agenda, atoms: int) -> Agenda:
+    """Return an agenda with room for this many atoms, and for a current and an outdated time of each in the heaps."""
     if atoms <= len(agenda.flags):
         return agenda
 
-    def larger(array: Array, rows: int) -> Array:
+    def enlarge(array: Array, rows: int) -> Array:
         made = np.zeros((rows, *array.shape[1:]), array.dtype)
         made[: len(array)] = array
         return made
 
     return Agenda(
-        larger(agenda.flags, atoms),
-        larger(agenda.first, atoms),
-        larger(agenda.lists, atoms),
-        larger(agenda.times, 2 * atoms),
-        larger(agenda.atoms, 2 * atoms),
+        enlarge(agenda.flags, atoms),
+        enlarge(agenda.first, atoms),
+        enlarge(agenda.lists, atoms),
+        enlarge(agenda.times, 2 * atoms),
+        enlarge(agenda.atoms, 2 * atoms),
         agenda.lengths,
     )
 
 
-def everything(agenda: Agenda, watched: Array) -> None:
-    """All atoms are to be looked at, in the matters that their predicates are watched for."""
+def schedule_all(agenda: Agenda, watched: Array) -> None:
+    """Schedule all atoms now, for the purposes that their predicates are watched for."""
     agenda.flags[: len(watched)] = watched
     agenda.first[: len(watched)] = POS_INF
     agenda.lengths[:] = 0
@@ -81,18 +81,18 @@ def everything(agenda: Agenda, watched: Array) -> None:
             agenda.atoms[0, matter], agenda.lengths[HEAPS + matter] = atoms[0], 1
 
 
-@inlined
+@inlined_kernel
 def add(atom: int, which: int, agenda: Agenda) -> None:
-    """Puts an atom on a list, unless it is there."""
+    """Put an atom on a list, unless it is there."""
     if not agenda.flags[atom] & (1 << which):
         agenda.flags[atom] |= 1 << which
         agenda.lists[agenda.lengths[which], which] = atom
         agenda.lengths[which] += 1
 
 
-@inlined
-def came(atom: int, fresh: bool, watched: int, agenda: Agenda) -> None:
-    """Something new has come for an atom, maybe the first time, whose predicate is watched."""
+@inlined_kernel
+def note_change(atom: int, fresh: bool, watched: int, agenda: Agenda) -> None:
+    """Schedule an atom of a watched predicate that has changed, perhaps from nothing."""
     if fresh:
         agenda.flags[atom] = 0
         agenda.first[atom, RULES] = agenda.first[atom, ANSWERS] = POS_INF
@@ -102,15 +102,15 @@ def came(atom: int, fresh: bool, watched: int, agenda: Agenda) -> None:
         add(atom, ANSWERS, agenda)
 
 
-@inlined
+@inlined_kernel
 def next_time(matter: int, agenda: Agenda) -> Number:
-    """The first time in a heap, or POS_INF."""
+    """Return the first time in a heap, or POS_INF."""
     return agenda.times[0, matter] if agenda.lengths[HEAPS + matter] else POS_INF
 
 
-@inlined
+@inlined_kernel
 def _put(at: int, t: int, atom: int, matter: int, agenda: Agenda) -> None:
-    """Puts a time into a heap that has so many, and room for it."""
+    """Put a time into a heap of `at` times that has room for it."""
     times, atoms = agenda.times, agenda.atoms
     while at > 0 and times[(at - 1) >> 1, matter] > t:
         times[at, matter], atoms[at, matter] = times[(at - 1) >> 1, matter], atoms[(at - 1) >> 1, matter]
@@ -119,21 +119,21 @@ def _put(at: int, t: int, atom: int, matter: int, agenda: Agenda) -> None:
 
 
 @kernel
-def expect(t: int, atom: int, matter: int, agenda: Agenda) -> None:
-    """An atom is to be looked at when time comes to t, if not before."""
+def schedule(t: int, atom: int, matter: int, agenda: Agenda) -> None:
+    """Schedule an atom for time t, unless it is scheduled earlier."""
     if t >= agenda.first[atom, matter]:
         return
     agenda.first[atom, matter] = t
     lengths = agenda.lengths
     if lengths[HEAPS + matter] == len(agenda.times):
-        _clear_out(matter, agenda)
+        _drop_outdated(matter, agenda)
     _put(lengths[HEAPS + matter], t, atom, matter, agenda)
     lengths[HEAPS + matter] += 1
 
 
 @kernel
-def _clear_out(matter: int, agenda: Agenda) -> None:
-    """Drops the times that others have come before, so that there is at most one of each atom."""
+def _drop_outdated(matter: int, agenda: Agenda) -> None:
+    """Drop outdated times, so that the heap has at most one for each atom."""
     times, atoms, flags = agenda.times, agenda.atoms, agenda.flags
     kept = 0
     for i in range(agenda.lengths[HEAPS + matter]):
@@ -148,8 +148,8 @@ def _clear_out(matter: int, agenda: Agenda) -> None:
 
 
 @kernel
-def come_to(now: int, matter: int, agenda: Agenda) -> None:
-    """Time has come to `now`: the atoms whose time that is are on the list."""
+def advance_to(now: int, matter: int, agenda: Agenda) -> None:
+    """Advance to time `now`: move the atoms scheduled by then onto the list."""
     times, atoms, lengths = agenda.times, agenda.atoms, agenda.lengths
     while lengths[HEAPS + matter] and times[0, matter] <= now:
         t, atom = times[0, matter], atoms[0, matter]

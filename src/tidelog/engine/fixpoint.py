@@ -1,159 +1,65 @@
 """Batch evaluation: component by component, each to its fixpoint, for all time.
 
-A component without recursion ends by itself. A recursive one is first run up to a horizon somewhat beyond the data:
-if nothing was cut there, the fixpoint is exact. Otherwise what goes on may go on for ever, and is found and proved:
-
-1. guess: tails that seem to repeat before the horizon (`extent.candidates`);
-2. soundness: the contents of one stretch as long as the rules' reach, alone, derive the whole next period. Rules do
-   not care when they are applied, so the period follows from the one before, for ever;
-3. completeness: no rule derives anything new from the repeated extent, near enough to both ends that all else is a
-   repetition. Then it is a model, and since all of it is entailed, it is the least one.
-
-Where a guess fails, the horizon is doubled; what step 3 derives anew is entailed, too, and joins the given facts,
-which is how unbounded boxes inside a recursion get their turn.
+A component without recursion ends by itself. A recursive one is first run up to a horizon somewhat beyond the data: if
+nothing was cut there, the fixpoint is exact. Otherwise it may go on for ever, and `repetition_search` finds and proves
+what repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from math import lcm
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import numpy as np
+from tidelog.compiler import opcodes
+from tidelog.compiler.compiled_program import RuleComponent
+from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
+from tidelog.compiler.group_components import window_of
+from tidelog.compiler.opcodes import Code
+from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, plan_component
+from tidelog.engine.extent import Extent
+from tidelog.engine.fact_store import AllowanceExceeded, Rows, coalesce
+from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, TrialRuns, find_repeating, find_span
+from tidelog.language.core_rules import Aggregation
+from tidelog.language.hidden_predicates import is_violation
+from tidelog.language.syntax import AggregateFunction
+from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, time_overflow
 
-from tidelog.analysis.components import connected
-from tidelog.analysis.flatten import ALWAYS, VIOLATION, FlatLiteral, FlatRule, Op
-from tidelog.engine import machine
-from tidelog.engine.extent import Extent, Tail, candidates, mirrored
-from tidelog.engine.machine import Code
-from tidelog.engine.plan import Plan, encoded, planned
-from tidelog.engine.store import Int64s, Rows, Store, Tired
-from tidelog.language.syntax import Constant, Term, Value
-from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, leaves_63_bits
-
-#: Records that the search for what repeats may take before it gives up, and how often it may double the horizon.
-SEARCH_ALLOWANCE = 20_000_000
-SEARCH_ATTEMPTS = 9
-
-
-class Unsettled(Exception):
-    """A component for which no repeating extent was found; `known` are facts of it that hold in any case."""
-
-    def __init__(self, predicates: tuple[str, ...], known: dict[str, Rows]) -> None:
-        super().__init__(", ".join(predicates))
-        self.predicates = predicates
-        self.known = known
+if TYPE_CHECKING:
+    from tidelog.engine.numeric_steps import NumericSteps
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A component of the predicate graph with its rules and what they read from below."""
+def solve(problem: Problem, until: Pair | None = None) -> dict[str, Extent]:
+    """Return the extents of the queries and of violated constraints; `until` is the span that is asked for.
 
-    predicates: tuple[str, ...]
-    recursive: bool
-    rules: tuple[FlatRule, ...]
-    inputs: tuple[str, ...]
-    reach: int
-
-
-@dataclass
-class Problem:
-    """Everything that evaluation needs: rules in normal form, facts by predicate, and a dictionary of constants."""
-
-    rules: tuple[FlatRule, ...]
-    grid: Grid
-    given: dict[str, Rows]
-    arities: dict[str, int]
-    wanted: tuple[str, ...]
-    intern: Callable[[Value], int]
-    ranks: Callable[[], Int64s]
-    parts: tuple[Part, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.given[ALWAYS] = Rows(np.empty((0, 1), np.int32), np.array([NEG_INF]), np.array([POS_INF]))
-        self.rules = relevant(self.rules, self.wanted)
-        self.parts = parts(self.rules, self.grid)
-        for rule in self.rules:
-            for term in terms(rule):
-                if isinstance(term, Constant):
-                    self.intern(term.value)
-
-
-def terms(rule: FlatRule) -> Iterator[Term]:
-    """All terms of a rule."""
-    yield from rule.args
-    for literal in rule.body:
-        yield from literal.args
-    for comparison in rule.comparisons:
-        yield comparison.left
-        yield comparison.right
-
-
-def relevant(rules: Iterable[FlatRule], wanted: Iterable[str]) -> tuple[FlatRule, ...]:
-    """The rules that the wanted predicates and the constraints need."""
-    rules = tuple(rules)
-    needed = {*wanted, *(rule.predicate for rule in rules if rule.predicate.startswith(VIOLATION))}
-    frontier = set(needed)
-    while frontier:
-        below = {literal.predicate for rule in rules if rule.predicate in frontier for literal in rule.body}
-        frontier = below - needed
-        needed |= frontier
-    return tuple(rule for rule in rules if rule.predicate in needed)
-
-
-def parts(rules: tuple[FlatRule, ...], grid: Grid) -> tuple[Part, ...]:
-    """The components of the rules' predicates, each after those that it reads."""
-    graph: dict[str, list[str]] = {}
-    for rule in rules:
-        graph.setdefault(rule.predicate, []).extend(literal.predicate for literal in rule.body)
-    found = []
-    for component in connected(graph):
-        inside = set(component.predicates)
-        own = tuple(rule for rule in rules if rule.predicate in inside)
-        below = sorted({literal.predicate for rule in own for literal in rule.body} - inside)
-        reach = max((_reach(rule) for rule in own), default=0)
-        reach += -reach % grid.tick + grid.tick
-        found.append(Part(component.predicates, component.recursive, own, tuple(below), reach))
-    return tuple(found)
-
-
-def _reach(rule: FlatRule) -> int:
-    """How far a rule's body and head are apart at most, leaving infinite ranges out."""
-    body = max((_width(literal.range) for literal in rule.body), default=0)
-    return body + _width(rule.range)
-
-
-def _is_bounded(rule: FlatRule) -> bool:
-    return all(abs(end) < LIMIT for pair in (rule.range, *(b.range for b in rule.body)) for end in pair)
-
-
-def _width(pair: tuple[int, int]) -> int:
-    return max(abs(end) if abs(end) < LIMIT else abs(other) % LIMIT for end, other in (pair, pair[::-1]))
-
-
-def solve(problem: Problem, until: tuple[int, int] | None = None) -> dict[str, Extent]:
-    """The extents of the wanted predicates and of violated constraints; `until` is the stretch that is asked for.
-
-    Outside of that stretch the extents may be incomplete where nothing that is asked for depends on it. Constraints
-    are about all time, so with them the stretch alone is looked at only where all time cannot be settled.
+    Outside of that span the extents may be incomplete where nothing that is asked for depends on it. Constraints are
+    about all time, so with them the span alone is looked at only where all time cannot be settled.
     """
-    sweep = _sweep(problem, until)
-    constraints = any(rule.predicate.startswith(VIOLATION) for rule in problem.rules)
-    if sweep is not None and _near(problem, sweep) and not constraints:
-        return _Evaluation(problem, sweep).solve()
+    sweep = _choose_sweep(problem, until)
+    if sweep is not None and _is_near(problem, sweep) and not problem.violations:
+        return Evaluation(problem, sweep).solve()
     try:
-        return _Evaluation(problem, until=until).solve()
+        return Evaluation(problem, until=until).solve()
     except Unsettled:
         if sweep is None:
             raise
-        return _Evaluation(problem, sweep).solve()
+        return Evaluation(problem, sweep).solve()
 
 
-def _sweep(problem: Problem, until: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The horizon for programs that propagate in one direction only, if that direction is bounded by the question."""
+def executed_plans(problem: Problem) -> list[ComponentPlans]:
+    """Evaluate a problem for all time and return the plans of each component, as they were run."""
+    evaluation = Evaluation(problem)
+    evaluation.solve()
+    return evaluation.plans
+
+
+def _choose_sweep(problem: Problem, until: Pair | None) -> Pair | None:
+    """Choose the horizon for programs that propagate in one direction only, if the question bounds that direction."""
     if until is None:
         return None
-    ranges = [r for rule in problem.rules for r in (rule.range, *(_signed(b) for b in rule.body))]
+    compiled = problem.compiled
+    ranges = [r for rule in compiled.rules for r in (rule.range, *(_signed_range(b) for b in rule.body))]
+    ranges += [window_of(step, compiled.grid) for step in compiled.aggregations]
     if until[1] != POS_INF and all(lo >= 0 for lo, _ in ranges):
         return NEG_INF, until[1]
     if until[0] != NEG_INF and all(hi <= 0 for _, hi in ranges):
@@ -161,374 +67,277 @@ def _sweep(problem: Problem, until: tuple[int, int] | None) -> tuple[int, int] |
     return None
 
 
-def _signed(literal: FlatLiteral) -> tuple[int, int]:
+def _signed_range(literal: FlatLiteral) -> Pair:
     lo, hi = literal.range
     return (-hi, -lo) if literal.op is Op.UNTIL else (lo, hi)
 
 
-def _near(problem: Problem, sweep: tuple[int, int]) -> bool:
-    """Whether the data reaches about as far as the question, so that sweeping there is no detour."""
-    span = _span(problem.given.values())
-    reach = 64 * max((part.reach for part in problem.parts), default=1)
+def _is_near(problem: Problem, sweep: Pair) -> bool:
+    """Return whether the data reaches about as far as the question, so that sweeping there is no detour."""
+    span = find_span(problem.given.values())
+    reach = 64 * max((part.reach for part in problem.compiled.components), default=1)
     return (sweep[1] == POS_INF or sweep[1] <= span[1] + reach) and (sweep[0] == NEG_INF or sweep[0] >= span[0] - reach)
 
 
-def _span(rows: Iterable[Rows]) -> tuple[int, int]:
-    """The first and the last finite end of the rows; (0, 0) if there is none."""
-    lows: list[int] = []
-    highs: list[int] = []
-    for part in rows:
-        for ends in (part.lo, part.hi):
-            finite = ends[(ends > NEG_INF) & (ends < POS_INF)]
-            if len(finite):
-                lows.append(int(finite.min()))
-                highs.append(int(finite.max()))
-    return (min(lows), max(highs)) if lows else (0, 0)
+def _is_bounded(rule: FlatRule) -> bool:
+    return all(abs(end) < LIMIT for pair in (rule.range, *(b.range for b in rule.body)) for end in pair)
 
 
-class _Evaluation:
-    def __init__(
-        self, problem: Problem, sweep: tuple[int, int] | None = None, until: tuple[int, int] | None = None
-    ) -> None:
+def _build_steps(problem: Problem) -> NumericSteps | None:
+    """Make the calculators and aggregators of a program; their kernels are loaded only if there are any."""
+    if not problem.compiled.numeric:
+        return None
+    from tidelog.engine.numeric_steps import NumericSteps
+
+    return NumericSteps.of(problem.compiled, problem.symbols)
+
+
+class Evaluation:
+    """One evaluation of a problem; `plans` are those that were run, by component."""
+
+    def __init__(self, problem: Problem, sweep: Pair | None = None, until: Pair | None = None) -> None:
         self.problem = problem
+        self.compiled = problem.compiled
         self.sweep = sweep
         self.until = until
-        self.names = list(problem.arities)
-        self.numbers = {name: number for number, name in enumerate(self.names)}
-        self.store = self._new_store()
+        self.store = problem.new_store()
         self.loaded: set[str] = set()
+        self.plans: list[ComponentPlans] = []
         #: Extents of predicates that repeat for ever; all others are in the store.
         self.repeating: dict[str, Extent] = {}
-        #: Predicates among these that are only known around the stretch that is asked for.
+        #: Predicates among these that are only known around the span that is asked for.
         self.partial: set[str] = set()
+        self.steps = _build_steps(problem)
+        #: How many rows had an undefined operation in recursions through time, by the number of the rule.
+        self.undefined: Counter[int] = Counter()
+        #: The results of aggregations that nothing reads.
+        self.final: dict[str, Rows] = {}
 
     def solve(self) -> dict[str, Extent]:
-        for place, part in enumerate(self.problem.parts):
+        """Evaluate all components and return the extents of the queries and of violated constraints."""
+        for place, part in enumerate(self.compiled.components):
             if any(name in self.partial for name in part.inputs):
-                self._around(place)
-            elif any(name in self.repeating for name in part.inputs) or not self._direct(part):
+                self._evaluate_around(place)
+            elif part.slice:
+                self._evaluate_in_slices(part)
+            elif part.calculations or part.aggregations:
+                if any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part):
+                    self._evaluate_around(place)
+            elif any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part):
                 try:
-                    self._search(part)
+                    inputs = {name: self._extent_of(name) for name in part.inputs}
+                    self._settle(find_repeating(self.problem, part, inputs, self._cut_of))
                 except Unsettled:
-                    self._around(place)
-        wanted = [*self.problem.wanted, *(n for n in self.names if n.startswith(VIOLATION))]
-        extents = {name: self._extent(name) for name in wanted}
+                    self._evaluate_around(place)
+        if self.steps is not None:
+            self.undefined += self.steps.undefined_by_rule()
+        self.problem.undefined.clear()
+        self.problem.undefined.update(self.undefined)
+        extents = {name: self._extent_of(name) for name in (*self.compiled.target.queries, *self.problem.violations)}
         return {name: e.within(*self.sweep) for name, e in extents.items()} if self.sweep else extents
 
-    def _new_store(self) -> Store:
-        arities = [self.problem.arities[name] for name in self.names]
-        compares = any(rule.comparisons for rule in self.problem.rules)
-        ranks = np.asarray(self.problem.ranks() if compares else [0], np.int64)
-        return Store(arities, self.problem.grid.dense, ranks)
-
-    def _given(self, name: str) -> Rows:
-        return self.problem.given.get(name) or Rows.empty(self.problem.arities[name])
-
-    def _extent(self, name: str) -> Extent:
+    def _extent_of(self, name: str) -> Extent:
         if name in self.repeating:
             return self.repeating[name]
+        if name in self.final:
+            return Extent(self.final[name])
         self._load(name)
-        return Extent(self.store.rows(self.numbers[name]))
+        return Extent(self.store.rows(self.problem.numbers[name]))
 
     def _load(self, name: str) -> None:
-        """Brings the given facts of a predicate into the store, once."""
+        """Bring the given facts of a predicate into the store, once."""
         if name not in self.loaded:
             self.loaded.add(name)
-            self.store.insert(self.numbers[name], self._given(name))
+            self.store.insert(self.problem.numbers[name], self.problem.facts_of(name))
 
-    # The direct way
-
-    def _direct(self, part: Part) -> bool:
-        """Runs a component in the common store; False if something went beyond the horizon."""
+    def _evaluate_directly(self, part: RuleComponent) -> bool:
+        """Run a component in the common store; return False if something went beyond the horizon."""
         store = self.store
-        drivers = self._drivers(part)
+        drivers = self._choose_drivers(part)
         for name in (*part.inputs, *part.predicates):
             if name not in drivers:
                 self._load(name)
         store.horizon = (1 - LIMIT, LIMIT - 1)
         if part.recursive:
-            store.horizon = self.sweep or self._first_horizon(part)
+            # Calculations in a recursion have bounded values, so their times are bounded, too, or never end.
+            if not part.calculations:
+                store.horizon = self.sweep or self._first_horizon(part)
+            elif self.sweep:
+                store.horizon = self.sweep
             store.allowance = store.taken + (10 * SEARCH_ALLOWANCE if self.sweep else SEARCH_ALLOWANCE)
-        store.unclip()
+        store.reset_clipped()
         whole = [rule for rule in part.rules if not any(rule is driven for driven, _ in drivers.values())]
-        plans, code = self._code(store, part, whole, drivers)
+        planned = plan_component(self.problem, store, part, whole, self._cut_of, drivers=drivers)
+        self.plans.append(planned)
         try:
             for name in drivers:
-                store.insert(self.numbers[name], self._given(name), code, transient=True)
-            store.evaluate(list(range(plans)), code)
-        except Tired:
+                store.insert(self.problem.numbers[name], self.problem.facts_of(name), planned.code, transient=True)
+            store.evaluate(list(range(planned.whole)), planned.code)
+            if self.steps is not None:
+                self._run_steps(part, planned.code, self.steps)
+        except AllowanceExceeded:
             if self.sweep:
                 raise Unsettled(part.predicates, {}) from None
             return False
         finally:
             store.allowance = 1 << 62
         if any(store.clipped) and not part.recursive:
-            raise leaves_63_bits("a time that the rules derive")
+            raise time_overflow("a time that the rules derive")
         return self.sweep is not None or not any(store.clipped)
 
-    def _drivers(self, part: Part) -> dict[str, tuple[FlatRule, int]]:
-        """Given relations that are read by one rule of one literal's worth and need not be stored: they pass through.
+    def _evaluate_in_slices(self, part: RuleComponent) -> None:
+        """Evaluate a recursion through time, as far as its inputs are known and the question reaches."""
+        end = self.sweep[1] if self.sweep else POS_INF
+        for name in part.inputs:
+            if name in self.repeating:
+                if end == POS_INF or self.repeating[name].left is not None:
+                    raise Unsettled(part.predicates, {})
+                known = self.repeating[name].over(NEG_INF, end).clip(NEG_INF, end)
+                self.store.insert(self.problem.numbers[name], known)
+            self._load(name)
+        for name in part.predicates:
+            self._load(name)
+        from tidelog.engine.temporal_recursion import evaluate_in_slices
 
-        The rule must not be recursive, the literal must not need maximal intervals, and nobody else may need it.
+        self.undefined += evaluate_in_slices(self.problem, self.store, part, end)
+
+    def _run_steps(self, part: RuleComponent, code: Code, steps: NumericSteps) -> None:
+        """Run the calculations and aggregations of a component; in a recursion, until nothing is new."""
+        from tidelog.engine.numeric_steps import order_columns, order_results
+
+        store, numbers = self.store, self.problem.numbers
+        while part.calculations or part.aggregations:
+            before = store.news
+            for calculation in part.calculations:
+                rows = store.rows(numbers[calculation.input.predicate])
+                steps.calculators[calculation].undefined = 0
+                self._add_computed(calculation.head.predicate, steps.calculators[calculation].apply(rows), code)
+            for aggregation in part.aggregations:
+                rows = order_columns(aggregation, store.rows(numbers[aggregation.input.predicate]))
+                found = order_results(aggregation, steps.aggregators[aggregation].advance(rows, POS_INF))
+                if self._is_final(aggregation):
+                    self.final[aggregation.head.predicate] = found.clip(*self.sweep) if self.sweep else found
+                else:
+                    self._add_computed(aggregation.head.predicate, found, code)
+            if not part.recursive or store.news == before:
+                return
+
+    def _is_final(self, step: Aggregation) -> bool:
+        """Return whether an aggregation alone derives its predicate, and nothing reads it: it need not be stored."""
+        name, compiled = step.head.predicate, self.compiled
+        derived = [rule.predicate for rule in compiled.rules] + [head for head, _ in compiled.numeric_edges]
+        read = {b.predicate for rule in compiled.rules for b in rule.body} | {b for _, b in compiled.numeric_edges}
+        return derived.count(name) == 1 and name not in read and not len(self.problem.facts_of(name))
+
+    def _add_computed(self, name: str, rows: Rows, code: Code) -> None:
+        self.problem.rank(self.store)
+        self._load(name)
+        self.store.insert(self.problem.numbers[name], rows.clip(*self.sweep) if self.sweep else rows, code)
+
+    def _choose_drivers(self, part: RuleComponent) -> dict[str, tuple[FlatRule, int]]:
+        """Choose given relations that pass through one rule and need not be stored, with the position of the literal.
+
+        The rule must not be recursive, the literal must not need maximal intervals, and no other rule may read it.
         """
-        inside = set(part.predicates)
-        uses: dict[str, list[tuple[FlatRule, int]]] = {}
-        for rule in self.problem.rules:
-            for place, literal in enumerate(rule.body):
-                uses.setdefault(literal.predicate, []).append((rule, place))
-        found: dict[str, tuple[FlatRule, int]] = {}
-        derived = {rule.predicate for rule in self.problem.rules}
+        rules = self.compiled.rules
+        readers: dict[str, int] = {}
+        for rule in rules:
+            for literal in rule.body:
+                readers[literal.predicate] = readers.get(literal.predicate, 0) + 1
+        stored = {rule.predicate for rule in rules} | set(self.compiled.target.queries) | self.loaded
+        stored |= {name for edge in self.compiled.numeric_edges for name in edge}
+        drivers: dict[str, tuple[FlatRule, int]] = {}
         for rule in part.rules:
-            if any(literal.predicate in inside for literal in rule.body):
+            if any(b.predicate in part.predicates or b.op in (Op.SINCE, Op.UNTIL) for b in rule.body):
                 continue
-            best: tuple[int, str, int] | None = None
-            for place, literal in enumerate(rule.body):
-                name = literal.predicate
-                if name in derived or name in self.problem.wanted or name in self.loaded or len(uses[name]) > 1:
-                    continue
-                if literal.negated or literal.op not in (Op.HOLDS, Op.DIAMOND):
-                    continue
-                if any(other.op in (Op.SINCE, Op.UNTIL) for other in rule.body):
-                    continue
-                size = len(self._given(name))
-                if best is None or size > best[0]:
-                    best = size, name, place
-            if best is not None:
-                found[best[1]] = rule, best[2]
-        return found
+            passing = [
+                (len(self.problem.facts_of(literal.predicate)), -place, literal.predicate)
+                for place, literal in enumerate(rule.body)
+                if literal.predicate not in stored
+                and readers[literal.predicate] == 1
+                and not literal.negated
+                and literal.op in (Op.HOLDS, Op.DIAMOND)
+            ]
+            if passing:
+                _, place, name = max(passing)
+                drivers[name] = rule, -place
+        return drivers
 
-    def _first_horizon(self, part: Part) -> tuple[int, int]:
-        rows = [self.store.rows(self.numbers[name]) for name in (*part.inputs, *part.predicates)]
-        lo, hi = _span(rows)
+    def _first_horizon(self, part: RuleComponent) -> Pair:
+        rows: Iterable[Rows] = (self.store.rows(self.problem.numbers[n]) for n in (*part.inputs, *part.predicates))
+        lo, hi = find_span(rows)
         return max(lo - 16 * part.reach, -LIMIT), min(hi + 16 * part.reach, LIMIT)
 
-    def _code(
-        self,
-        store: Store,
-        part: Part,
-        whole: Iterable[FlatRule],
-        drivers: dict[str, tuple[FlatRule, int]] | None = None,
-        recursion: bool = True,
-    ) -> tuple[int, Code]:
-        """Plans for rules as a whole (these come first: their number), for drivers and for the recursion."""
-
-        def size(name: str) -> int:
-            return store.size(self.numbers[name])
-
-        inside = set(part.predicates)
-        plans: list[Plan] = [planned(rule, None, size, self._cut(rule)) for rule in whole]
-        count = len(plans)
-        triggers: dict[int, list[int]] = {}
-        driven = [(name, rule, place) for name, (rule, place) in (drivers or {}).items()]
-        if recursion:
-            driven += [
-                (literal.predicate, rule, place)
-                for rule in part.rules
-                for place, literal in enumerate(rule.body)
-                if literal.predicate in inside and not literal.negated
-            ]
-        for name, rule, place in driven:
-            triggers.setdefault(self.numbers[name], []).append(len(plans))
-            plans.append(planned(rule, place, size, self._cut(rule)))
-        return count, encoded(plans, triggers, store, self.numbers, self.problem.intern)
-
-    def _cut(self, rule: FlatRule) -> int:
-        """The ends at which a rule's negated predicates are only known up to the horizon."""
+    def _cut_of(self, rule: FlatRule) -> int:
+        """Return the ends at which a rule's negated predicates are only known up to the horizon."""
         cut = 0
         for literal in rule.body:
             if literal.negated and literal.predicate in self.partial:
-                cut = machine.CUT_LEFT | machine.CUT_RIGHT
+                cut = opcodes.CUT_LEFT | opcodes.CUT_RIGHT
             elif literal.negated and literal.predicate in self.repeating:
                 extent = self.repeating[literal.predicate]
                 cut |= (extent.left is not None) | (extent.right is not None) << 1
         return cut
 
-    # The search for what repeats
+    def _evaluate_around(self, place: int) -> None:
+        """Evaluate a component around the span that is asked for only.
 
-    def _search(self, part: Part) -> None:
-        """Finds the extents of a component that goes on for ever."""
-        inputs = {name: self._extent(name) for name in part.inputs}
-        seeds = {name: self._given(name) for name in part.predicates}
-        tails = [extent for extent in inputs.values() if extent.left or extent.right]
-        step = lcm(self.problem.grid.tick, *(t.every for e in tails for t in (e.left, e.right) if t))
-        first, last = _span([*(extent.rows for extent in inputs.values()), *seeds.values()])
-        first = min([first, *(e.left.at for e in tails if e.left)])
-        last = max([last, *(e.right.at for e in tails if e.right)])
-        room = 8 * (part.reach + step)
-        known: dict[str, Rows] = {}
-        spent = 0
-        for _ in range(SEARCH_ATTEMPTS):
-            if spent > SEARCH_ALLOWANCE or max(room - first, last + room) + 8 * (part.reach + step) > LIMIT:
-                break
-            lab = _Laboratory(self, part, inputs, step, SEARCH_ALLOWANCE - spent)
-            try:
-                rows = known = lab.run(first - room, last + room, seeds)
-                left = self._tail(lab, rows, first, last, room, leftwards=True)
-                right = self._tail(lab, rows, first, last, room, leftwards=False)
-                if left is not None and right is not None:
-                    extents = {name: _closed_off(rows[name], left, right) for name in part.predicates}
-                    new = lab.derived_anew(extents, left, right)
-                    if not new:
-                        self._settle(extents)
-                        return
-                    seeds = {name: Rows.joined([old, *new.get(name, [])], len(old.args)) for name, old in seeds.items()}
-                spent += lab.taken
-            except Tired:
-                break
-            room *= 2
-        raise Unsettled(part.predicates, known)
-
-    def _around(self, place: int) -> None:
-        """Evaluates a component around the stretch that is asked for only.
-
-        What repeats may do so with a period too long to be written out. But without recursion and with bounded ranges
-        a stretch of time depends on what is near it alone: no farther than this component and those after it reach.
+        It may repeat with a period too long to be written out. But without recursion and with bounded ranges a span of
+        time depends on what is near it alone: no farther than this component and those after it reach.
         """
-        part = self.problem.parts[place]
+        components = self.compiled.components
+        part = components[place]
         until = self.until or (NEG_INF, POS_INF)
+        windows = [window_of(step, self.compiled.grid)[1] for step in part.aggregations]
         near = until[0] > NEG_INF and until[1] < POS_INF and all(_is_bounded(rule) for rule in part.rules)
-        if part.recursive or not near or any(name.startswith(VIOLATION) for name in part.predicates):
+        near = near and all(width < LIMIT for width in windows)
+        if part.recursive or not near or any(map(is_violation, part.predicates)):
             raise Unsettled(part.predicates, {})
-        reach = 2 * sum(after.reach for after in self.problem.parts[place:])
-        lab = _Laboratory(
-            self, part, {n: self._extent(n) for n in part.inputs}, self.problem.grid.tick, SEARCH_ALLOWANCE
-        )
+        reach = 2 * sum(after.reach for after in components[place:])
+        inputs = {name: self._extent_of(name) for name in part.inputs}
+        if part.calculations or part.aggregations:
+            self._run_steps_around(part, inputs, (until[0] - reach, until[1] + reach))
+            return
+        runs = TrialRuns(self.problem, part, inputs, self.compiled.grid.tick, SEARCH_ALLOWANCE, self._cut_of)
+        own = {name: self.problem.facts_of(name) for name in part.predicates}
         try:
-            rows = lab.run(until[0] - reach, until[1] + reach, {name: self._given(name) for name in part.predicates})
-        except Tired:
+            rows = runs.run(until[0] - reach, until[1] + reach, own)
+        except AllowanceExceeded:
             raise Unsettled(part.predicates, {}) from None
         self.repeating |= {name: Extent(found) for name, found in rows.items()}
         self.partial |= set(part.predicates)
 
-    def _tail(
-        self,
-        lab: _Laboratory,
-        rows: dict[str, Rows],
-        first: int,
-        last: int,
-        room: int,
-        leftwards: bool,
-    ) -> Tail | None:
-        """A verified tail of the component, in mirrored time for the left one."""
-        start = (-first if leftwards else last) + lab.part.reach + lab.step
-        end = (-first if leftwards else last) + room - max(room // 4, lab.part.reach + lab.step)
-        turned = [mirrored(r) if leftwards else r for r in rows.values()]
-        for tail in candidates(turned, start, end, lab.step, lab.part.reach):
-            if lab.repeats(rows, tail, room // 2, leftwards):
-                return Tail(-tail.at, tail.every) if leftwards else tail
-        return None
+    def _run_steps_around(self, part: RuleComponent, inputs: dict[str, Extent], span: Pair) -> None:
+        """Run calculations and aggregations over the part of their inputs in a span.
+
+        An interval that is cut at the left end seems to begin there, but the span reaches farther back than windows.
+        """
+        if part.rules or any(step.function is AggregateFunction.START for step in part.aggregations):
+            raise Unsettled(part.predicates, {})
+        from tidelog.engine.numeric_steps import order_columns, order_results
+
+        steps = _build_steps(self.problem)
+        assert steps is not None
+        for name in part.predicates:
+            parts = [self.problem.facts_of(name)]
+            for calculation in part.calculations:
+                if calculation.head.predicate == name:
+                    rows = inputs[calculation.input.predicate].over(*span).clip(*span)
+                    parts.append(steps.calculators[calculation].apply(rows))
+            for aggregation in part.aggregations:
+                if aggregation.head.predicate == name:
+                    rows = order_columns(aggregation, inputs[aggregation.input.predicate].over(*span).clip(*span))
+                    found = steps.aggregators[aggregation].advance(rows, span[1]).clip(*span)
+                    parts.append(order_results(aggregation, found))
+            self.repeating[name] = Extent(coalesce(Rows.concatenate(parts, self.compiled.arities[name])))
+        self.problem.rank(self.store)
+        self.partial |= set(part.predicates)
 
     def _settle(self, extents: dict[str, Extent]) -> None:
-        """Keeps the extents of a component: in the store if nothing finite repeats, beside it otherwise."""
+        """Keep the extents of a component: in the store if nothing finite repeats, beside it otherwise."""
         if any(e.left or e.right for e in extents.values()):
             self.repeating |= extents
             return
         for name, extent in extents.items():
             self.loaded.add(name)
-            self.store.insert(self.numbers[name], extent.rows)
-
-
-class _Laboratory:
-    """Runs of one component in stores of their own, on stretches of time."""
-
-    def __init__(
-        self, evaluation: _Evaluation, part: Part, inputs: dict[str, Extent], step: int, allowance: int
-    ) -> None:
-        self.evaluation = evaluation
-        self.part = part
-        self.inputs = inputs
-        self.step = step
-        self.margin = part.reach + 2 * step
-        self.allowance = allowance
-        self.taken = 0
-
-    def _store(self, lo: int, hi: int, own: dict[str, Rows]) -> Store:
-        store = self.evaluation._new_store()
-        for name, extent in self.inputs.items():
-            lo_read, hi_read = lo - self.margin, hi + self.margin
-            if extent.size(lo_read, hi_read) > self.allowance:
-                raise Tired
-            store.insert(self.evaluation.numbers[name], extent.over(lo_read, hi_read))
-        for name, rows in own.items():
-            store.insert(self.evaluation.numbers[name], rows)
-        store.horizon = (lo, hi)
-        store.allowance = store.taken + self.allowance
-        return store
-
-    def run(self, lo: int, hi: int, own: dict[str, Rows], recursion: bool = True) -> dict[str, Rows]:
-        """What the component derives inside [lo,hi] from its inputs and its own facts; one round without recursion."""
-        store = self._store(lo, hi, own)
-        before = store.taken
-        plans, code = self.evaluation._code(store, self.part, self.part.rules, recursion=recursion)
-        try:
-            store.evaluate(list(range(plans)), code)
-        finally:
-            self.taken += store.taken - before
-        return {name: store.rows(self.evaluation.numbers[name]) for name in self.part.predicates}
-
-    def repeats(self, rows: dict[str, Rows], tail: Tail, room: int, leftwards: bool) -> bool:
-        """Whether the contents of one stretch derive all of the next period."""
-        reach = self.part.reach
-        at = -tail.at if leftwards else tail.at
-        own: dict[str, Rows] = {}
-        for name, known in rows.items():
-            if leftwards:
-                endless = known.where(known.lo == NEG_INF).clipped(NEG_INF, at)
-                near = known.clipped(at - reach, at)
-            else:
-                endless = known.where(known.hi == POS_INF).clipped(at, POS_INF)
-                near = known.clipped(at, at + reach)
-            own[name] = Rows.joined([endless, near], len(known.args))
-        span = tail.every + reach
-        if leftwards:
-            derived = self.run(at - span - room, at, own)
-            window = at - span, at - reach - 1
-        else:
-            derived = self.run(at, at + span + room, own)
-            window = at + reach + 1, at + span
-        return not self._beyond(derived, {name: r.clipped(*window) for name, r in rows.items()}, NEG_INF, POS_INF)
-
-    def derived_anew(self, extents: dict[str, Extent], left: Tail, right: Tail) -> dict[str, list[Rows]]:
-        """What one more round of the rules derives from the extents; nothing, if they are a model."""
-        before, after = left.every + self.margin, right.every + self.margin
-        lo, hi = left.at - 6 * before, right.at + 6 * after
-        own = {name: extent.over(lo, hi) for name, extent in extents.items()}
-        derived = self.run(lo, hi, own, recursion=False)
-        new = self._beyond(own, derived, left.at - 3 * before, right.at + 3 * after)
-        return {name: [rows] for name, rows in new.items()}
-
-    def _beyond(self, known: dict[str, Rows], rows: dict[str, Rows], lo: int, hi: int) -> dict[str, Rows]:
-        """The rows, clipped to [lo,hi], of those predicates that say more than is known."""
-        store = self.evaluation._new_store()
-        found: dict[str, Rows] = {}
-        for name, part in rows.items():
-            number = self.evaluation.numbers[name]
-            store.insert(number, known[name])
-            before = store.rows(number)
-            clipped = _kept_infinite(part, lo, hi)
-            store.insert(number, clipped)
-            after = store.rows(number)
-            same = len(before) == len(after) and bool((before.lo == after.lo).all() and (before.hi == after.hi).all())
-            if not same:
-                found[name] = clipped
-        return found
-
-
-def _kept_infinite(rows: Rows, lo: int, hi: int) -> Rows:
-    """Clipped to [lo,hi], but infinite ends stay infinite."""
-    keep = (rows.lo <= hi) & (rows.hi >= lo)
-    rows = rows.where(keep)
-    new_lo = np.where(rows.lo == NEG_INF, NEG_INF, np.maximum(rows.lo, lo))
-    new_hi = np.where(rows.hi == POS_INF, POS_INF, np.minimum(rows.hi, hi))
-    return Rows(rows.args, new_lo, new_hi)
-
-
-def _closed_off(rows: Rows, left: Tail, right: Tail) -> Extent:
-    """The extent with tails; what holds throughout a period holds for ever, and without a rest there is no tail."""
-    rows = _kept_infinite(rows, left.at - left.every + 1, right.at + right.every - 1)
-    hi = np.where((rows.lo <= right.at) & (rows.hi >= right.at + right.every - 1), POS_INF, rows.hi)
-    lo = np.where((rows.hi >= left.at) & (rows.lo <= left.at - left.every + 1), NEG_INF, rows.lo)
-    rows = Rows(rows.args, lo, hi)
-    rest_right = bool(((hi >= right.at) & (hi != POS_INF)).any() or ((lo > right.at) & (hi == POS_INF)).any())
-    rest_left = bool(((lo <= left.at) & (lo != NEG_INF)).any() or ((hi < left.at) & (lo == NEG_INF)).any())
-    return Extent(rows, left if rest_left else None, right if rest_right else None)
+            self.store.insert(self.problem.numbers[name], extent.rows)

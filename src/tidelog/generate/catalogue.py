@@ -1,4 +1,4 @@
-"""The sets of data that can be generated, each with the rules that go with it."""
+"""The data sets that can be generated, each with its rules."""
 
 from __future__ import annotations
 
@@ -10,80 +10,76 @@ from tidelog.generate import lubm, signals, traffic, turbines
 
 
 @dataclass(frozen=True)
-class Generated:
-    """A set of data: `facts` takes how many, of how many vehicles or the like, and a seed."""
+class Generator:
+    """A data set that can be generated."""
 
     name: str
     title: str
-    #: What there are more of with a larger size, and how many unless told; LUBM grows with its facts alone.
+    #: What `--size` counts, and its default; LUBM has none, since it grows with the number of facts alone.
     things: str
     size: int
-    #: The rules, their file's name, and a predicate to ask for.
-    program: Callable[[], str]
+    #: The file of the rules, and a predicate to query.
     file: str
     query: str
+    #: Takes the number of facts, the size and a seed.
     facts: Callable[[int, int, int], Iterator[str]]
 
 
-def _traffic(count: int, size: int, seed: int) -> Iterator[str]:
-    return islice(traffic.facts(size, -(-count // size), seed=seed), count)
+def _generate_traffic(count: int, size: int, seed: int) -> Iterator[str]:
+    return islice(traffic.generate_facts(size, -(-count // size), seed=seed), count)
 
 
-def _turbines(count: int, size: int, seed: int) -> Iterator[str]:
-    return (fact for _, fact in islice(turbines.arrivals(size, seed=seed), count))
+def _generate_turbines(count: int, size: int, seed: int) -> Iterator[str]:
+    return (fact for _, fact in islice(turbines.generate_arrivals(size, seed=seed), count))
 
 
-def _lubm(count: int, size: int, seed: int) -> Iterator[str]:
-    return lubm.facts(count, seed=seed)
+def _generate_lubm(count: int, size: int, seed: int) -> Iterator[str]:
+    return lubm.generate_facts(count, seed=seed)
 
 
-def _signals(count: int, size: int, seed: int) -> Iterator[str]:
+def _generate_signals(count: int, size: int, seed: int) -> Iterator[str]:
     # A signal is sent at least every three time units.
-    return islice(signals.facts(20, size, 3 * (count // size + 1), seed=seed), count)
+    return islice(signals.generate_facts(20, size, 3 * (count // size + 1), seed=seed), count)
 
 
 CATALOGUE = {
-    found.name: found
-    for found in (
-        Generated(
+    generator.name: generator
+    for generator in (
+        Generator(
             "traffic",
-            "vehicles on a ring of roads, one of which is blocked now and then",
+            "vehicles on a ring of roads, one of which is blocked from time to time",
             "vehicles",
             40,
-            traffic.program,
             "traffic.dmtl",
             "Jam",
-            _traffic,
+            _generate_traffic,
         ),
-        Generated(
+        Generator(
             "turbines",
-            "wind turbines whose reports come late",
+            "wind turbines whose reports arrive late",
             "turbines",
             10,
-            turbines.program,
             "turbines.tdl",
             "Malf",
-            _turbines,
+            _generate_turbines,
         ),
-        Generated(
+        Generator(
             "lubm",
             "universities in the proportions of the Lehigh University Benchmark",
             "",
             0,
-            lubm.program,
             "lubm.dmtl",
             "AssociateProfessorCandidate",
-            _lubm,
+            _generate_lubm,
         ),
-        Generated(
+        Generator(
             "signals",
-            "a network of nodes that watch signals",
+            "a network of nodes that monitor signals",
             "signals",
             3,
-            signals.program,
             "signals.dmtl",
             "Flag",
-            _signals,
+            _generate_signals,
         ),
     )
 }

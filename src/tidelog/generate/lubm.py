@@ -1,20 +1,22 @@
-"""A LUBM-like set of facts: universities with departments, people, courses and publications, each at a time.
+"""Facts in the style of LUBM: universities with departments, people, courses and publications, each with a time.
 
 The proportions are those of the Lehigh University Benchmark (a department has 7 to 10 full professors, 8 to 14
-undergraduates for each of its faculty, and so on), so that most facts concern students and most of the thirty
-predicates are read by few rules. Every fact holds at a random time point of the horizon, except for universities,
-which hold over an interval.
+undergraduates per faculty member, and so on), so most facts are about students, and few rules read most of the thirty
+predicates. Every fact holds at a random time point up to the horizon, except for universities, which hold over an
+interval.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from random import Random
 
-#: Universities that people have degrees from, as in LUBM.
+from tidelog.generate.table_writer import join_lines
+from tidelog.generate.time_order import sort_by_time
+
+#: The number of universities that people have degrees from, as in LUBM.
 UNIVERSITIES = 1000
 
 _FACULTY = (
@@ -25,46 +27,42 @@ _FACULTY = (
 )
 
 
-def program() -> str:
-    """The rules that come with the universities."""
-    return files("tidelog.generate").joinpath("lubm.dmtl").read_text(encoding="utf-8")
+def generate_facts(count: int, *, seed: int = 0, horizon: int = 300) -> Iterator[str]:
+    """Generate exactly `count` facts as text, without line ends, with as many departments as that takes.
 
+    They are in the order of time, so that they can be read as a stream.
 
-def facts(count: int, *, seed: int = 0, horizon: int = 300) -> Iterator[str]:
-    """Exactly `count` facts as text, one a line without line ends; as many departments as that takes.
-
-    >>> len(list(facts(5000)))
+    >>> len(list(generate_facts(5000)))
     5000
     """
     rng = Random(seed)
-    return itertools.islice(itertools.chain(_universities(rng, horizon), _departments(rng, horizon)), count)
+    facts = itertools.chain(_generate_universities(rng, horizon), _generate_departments(rng, horizon))
+    return sort_by_time(itertools.islice(facts, count))
 
 
-def write(path: str | Path, count: int, *, seed: int = 0, horizon: int = 300) -> None:
-    """Write `count` facts to a file, in pieces, so that memory stays small."""
-    lines = facts(count, seed=seed, horizon=horizon)
+def write_facts(path: str | Path, count: int, *, seed: int = 0, horizon: int = 300) -> None:
+    """Write `count` facts to a file, in chunks, so that memory stays small."""
+    lines = generate_facts(count, seed=seed, horizon=horizon)
     with Path(path).open("w", encoding="utf-8") as out:
-        while piece := list(itertools.islice(lines, 50_000)):
-            out.write("\n".join(piece))
-            out.write("\n")
+        out.writelines(join_lines(lines))
 
 
-def _universities(rng: Random, horizon: int) -> Iterator[str]:
+def _generate_universities(rng: Random, horizon: int) -> Iterator[str]:
     for number in range(UNIVERSITIES):
         start = rng.randrange(horizon)
         yield f"University(ID{number})@[{start},{rng.randint(start, horizon)}]"
 
 
-def _departments(rng: Random, horizon: int) -> Iterator[str]:
+def _generate_departments(rng: Random, horizon: int) -> Iterator[str]:
     ids = map("ID{}".format, itertools.count(UNIVERSITIES))
     for number in itertools.count():
         # A university of LUBM has 15 to 25 departments.
-        for line in _department(rng, f"ID{number // 20 % UNIVERSITIES}", number, ids):
+        for line in _generate_department(rng, f"ID{number // 20 % UNIVERSITIES}", number, ids):
             yield f"{line}@{int(rng.random() * (horizon + 1))}"
 
 
-def _department(rng: Random, university: str, number: int, ids: Iterator[str]) -> Iterator[str]:
-    """The facts of one department without their times: about 6,500 of them."""
+def _generate_department(rng: Random, university: str, number: int, ids: Iterator[str]) -> Iterator[str]:
+    """Generate the facts of one department, about 6,500, without their times."""
     department = next(ids)
     yield f"Department({department})"
     yield f"name({department},Department{number})"
@@ -81,7 +79,7 @@ def _department(rng: Random, university: str, number: int, ids: Iterator[str]) -
         for place in range(rng.randint(fewest, most)):
             person = next(ids)
             faculty.append(person)
-            yield from _person(person, kind, place)
+            yield from _generate_person(person, kind, place)
             yield f"worksFor({person},{department})"
             yield f"researchInterest({person},Research{rng.randrange(30)})"
             for degree in ("undergraduateDegreeFrom", "mastersDegreeFrom", "doctoralDegreeFrom"):
@@ -101,7 +99,7 @@ def _department(rng: Random, university: str, number: int, ids: Iterator[str]) -
 
     for place in range(len(faculty) * rng.randint(8, 14)):
         person = next(ids)
-        yield from _person(person, "UndergraduateStudent", place)
+        yield from _generate_person(person, "UndergraduateStudent", place)
         yield f"memberOf({person},{department})"
         for course in rng.sample(courses, rng.randint(2, 4)):
             yield f"takesCourse({person},{course})"
@@ -109,7 +107,7 @@ def _department(rng: Random, university: str, number: int, ids: Iterator[str]) -
             yield f"advisor({person},{rng.choice(faculty)})"
     for place in range(len(faculty) * rng.randint(3, 4)):
         person = next(ids)
-        yield from _person(person, "GraduateStudent", place)
+        yield from _generate_person(person, "GraduateStudent", place)
         yield f"memberOf({person},{department})"
         yield f"undergraduateDegreeFrom({person},ID{rng.randrange(UNIVERSITIES)})"
         yield f"advisor({person},{rng.choice(faculty)})"
@@ -124,8 +122,8 @@ def _department(rng: Random, university: str, number: int, ids: Iterator[str]) -
             yield f"ResearchAssistant({person})"
 
 
-def _person(person: str, kind: str, place: int) -> Iterator[str]:
-    """What is known of everybody; names repeat from department to department, as in LUBM."""
+def _generate_person(person: str, kind: str, place: int) -> Iterator[str]:
+    """Generate the facts that every person has; names repeat from department to department, as in LUBM."""
     yield f"{kind}({person})"
     yield f"name({person},{kind}{place})"
     yield f"emailAddress({person},{person}_mail)"

@@ -1,26 +1,20 @@
-"""A network of nodes that watch signals: `Connect` is background, `Signal` and `Monit` come at times.
+"""A network of nodes that monitor signals: `Connect` is background, `Signal` and `Monit` have times.
 
-A node that watches a signal flags it, its neighbours watch it then, and so the news travels.
+A node that monitors a signal may flag it. Its neighbours then monitor it too, and so the flags spread.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from importlib.resources import files
 from operator import itemgetter
 from random import Random
 
 
-def program() -> str:
-    """The rules that come with the network."""
-    return files("tidelog.generate").joinpath("signals.dmtl").read_text(encoding="utf-8")
+def generate_facts(nodes: int = 20, signals: int = 3, horizon: int = 100, *, seed: int = 0) -> Iterator[str]:
+    """Generate a ring of nodes with some shortcuts; every signal is sent with pauses of one to three time units.
 
-
-def facts(nodes: int = 20, signals: int = 3, horizon: int = 100, *, seed: int = 0) -> Iterator[str]:
-    """A ring of nodes with some shortcuts; every signal is sent with pauses of one to three time units.
-
-    >>> list(facts(nodes=2, signals=1, horizon=3))
+    >>> list(generate_facts(nodes=2, signals=1, horizon=3))
     ['Connect(n0,n1)', 'Connect(n1,n0)', 'Monit(n0,z0)@[0,10]', 'Signal(z0)@0', 'Signal(z0)@1']
     """
     rng = Random(seed)
@@ -31,11 +25,11 @@ def facts(nodes: int = 20, signals: int = 3, horizon: int = 100, *, seed: int = 
         yield f"Connect(n{one},n{other})"
     for signal in range(signals):
         yield f"Monit(n{signal % nodes},z{signal})@[0,10]"
-    sent = (_sent(signal, horizon, seed) for signal in range(signals))
-    yield from (line for _, line in heapq.merge(*sent, key=itemgetter(0)))
+    streams = (_send_signal(signal, horizon, seed) for signal in range(signals))
+    yield from (line for _, line in heapq.merge(*streams, key=itemgetter(0)))
 
 
-def _sent(signal: int, horizon: int, seed: int) -> Iterator[tuple[int, str]]:
+def _send_signal(signal: int, horizon: int, seed: int) -> Iterator[tuple[int, str]]:
     rng = Random(f"{seed}/{signal}")
     at = 0
     while at < horizon:

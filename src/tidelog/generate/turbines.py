@@ -1,52 +1,46 @@
-"""Wind turbines that report how hot they are, at every time point; reports come late, in any order within a delay."""
+"""Wind turbines that report their temperature at every time point; reports are late by up to a delay, in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
 from itertools import count
 from random import Random
 
-#: A predicate, its arguments, and when it holds.
+#: A predicate, its arguments, and its time.
 Reading = tuple[str, tuple[str, str], int]
-#: By how much readings are late at most, and how often a turbine is hot, unless told.
+#: Defaults: how late readings are at most, and the share of hot readings.
 DELAY = 2
 HIGH = 0.4
 
 
-def program() -> str:
-    """The rules that come with the turbines: malfunctions and defects."""
-    return files("tidelog.generate").joinpath("turbines.tdl").read_text(encoding="utf-8")
-
-
-def batches(
+def generate_batches(
     turbines: int = 10, steps: int | None = None, *, delay: int = DELAY, high: float = HIGH, seed: int = 0
 ) -> Iterator[list[Reading]]:
-    """What arrives at 0, 1, 2, ..., shuffled: the readings of so many time points, or without end.
+    """Generate the readings that arrive at 0, 1, 2, ..., shuffled: those of `steps` time points, or without end.
 
-    >>> next(batches(turbines=1, delay=0, high=1.0))
+    >>> next(generate_batches(turbines=1, delay=0, high=1.0))
     [('Temp', ('wt0', 'high'), 0)]
     """
     rng = Random(seed)
     names = [f"wt{i}" for i in range(turbines)]
-    coming: list[list[Reading]] = [[] for _ in range(delay + 1)]
+    pending: list[list[Reading]] = [[] for _ in range(delay + 1)]
     for t in count() if steps is None else range(steps + delay):
         if steps is None or t < steps:
             for name in names:
                 level = "high" if rng.random() < high else "low"
-                coming[rng.randint(0, delay)].append(("Temp", (name, level), t))
-        batch = coming.pop(0)
-        coming.append([])
+                pending[rng.randint(0, delay)].append(("Temp", (name, level), t))
+        batch = pending.pop(0)
+        pending.append([])
         rng.shuffle(batch)
         yield batch
 
 
-def arrivals(turbines: int = 10, *, delay: int = DELAY, seed: int = 0) -> Iterator[tuple[int, str]]:
-    """When each reading arrives, and the reading as a fact of temporal Datalog.
+def generate_arrivals(turbines: int = 10, *, delay: int = DELAY, seed: int = 0) -> Iterator[tuple[int, str]]:
+    """Generate readings as facts of temporal Datalog, each with its arrival time.
 
-    >>> next(arrivals(turbines=1, delay=0))
+    >>> next(generate_arrivals(turbines=1, delay=0))
     (0, 'Temp(wt0,low,0)')
     """
-    for arrival, batch in enumerate(batches(turbines, delay=delay, seed=seed)):
+    for arrival, batch in enumerate(generate_batches(turbines, delay=delay, seed=seed)):
         for predicate, (name, level), t in batch:
             yield arrival, f"{predicate}({name},{level},{t})"

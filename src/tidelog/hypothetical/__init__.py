@@ -1,5 +1,21 @@
-"""Hypothetical answers: what may still become true while data is late.
+"""Hypothetical answers: what is certain, and what may still become true while facts are late.
 
-The query is resolved once, before any data, into schemas (`resolution`); arrivals then fill their premises in
-(`online`). Terms and ideas follow the paper on hypothetical answers to continuous queries with communication delays.
+Start with `session`: `Hypotheses` is a query over a stream of arrivals. `moments` (`hypotheses`) runs one over all its
+arrivals. The other modules, in the order in which a session uses them:
+
+- Before any data, the query is resolved into schemas, sets of facts that together make an answer: `background` and
+  `dmtl_translation` prepare the program, `resolution` resolves the query (`schemas`, `unification`, `subsumption`,
+  `comparison_constraints`), `compiled_schemas` makes the result fast.
+- Arrivals (`arrival_input`, `ground_facts`) within their `delays` fill in the premises of schemas: `regular_hypotheses`
+  where each fact binds all variables, `general_hypotheses` otherwise. `minimality` selects the hypotheses to show.
+- `supported_answers` is what a caller gets, with the likelihood of `confidence`; `answer_changes` reports only changes.
+- `session_options` and `fact_patterns` are the settings of a session, `session_state` saves and loads it, and
+  `key_split` says how the work can be distributed.
+
+Terms and definitions follow Cruz-Filipe, Gaspar and Nunes on hypothetical answers to continuous queries over data
+streams, in the version with communication delays. This package calls it "the paper".
 """
+
+from tidelog.lazy_names import attach_lazy_names
+
+__all__, __getattr__, __dir__ = attach_lazy_names(__name__)

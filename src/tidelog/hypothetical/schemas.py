@@ -1,4 +1,4 @@
-"""What a query resolves to: schemas, which are sets of extensional atoms that together make an answer."""
+"""Schemas, the result of resolving a query: sets of extensional atoms that together make an answer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from tidelog.language.syntax import Comparison, TemporalAtom, Term, TimeTerm, Variable
 
-#: What variables stand for, all at once; names of objects and of times are never the same in one schema.
+#: The terms that replace variables, all at once. In one schema, objects and times never share a name.
 Substitution = Mapping[str, Term | TimeTerm]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An atom, and the names of its variables in order; anonymous ones are not asked for."""
+    """An atom and the names of its variables in order, without anonymous ones."""
 
     atom: TemporalAtom
     variables: tuple[str, ...]
@@ -21,14 +21,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """`answer` says what each variable of the query stands for; it is one if all premises are facts."""
+    """Premises and the answer that they make: a term for each variable of the query."""
 
     answer: tuple[Term | TimeTerm, ...]
     premises: tuple[TemporalAtom, ...]
     comparisons: tuple[Comparison, ...] = ()
 
 
-def query_of(atom: TemporalAtom) -> Query:
+def build_query(atom: TemporalAtom) -> Query:
+    """Return the query for an atom."""
     names = [term.name for term in atom.args if isinstance(term, Variable) and not term.anonymous]
     if atom.time and atom.time.variable and not is_anonymous(atom.time.variable):
         names.append(atom.time.variable)
@@ -36,16 +37,12 @@ def query_of(atom: TemporalAtom) -> Query:
 
 
 def is_anonymous(name: str) -> bool:
-    """Whether a time variable was written as `_`."""
+    """Return whether a time variable was written as `_`."""
     return name.startswith("_") and name[1:].isdigit()
 
 
-def names(schema: Schema) -> dict[str, None]:
-    """The variables of a schema, each once, in order."""
-    return dict.fromkeys(_names(schema))
-
-
-def atom_names(atom: TemporalAtom) -> Iterator[str]:
+def atom_variables(atom: TemporalAtom) -> Iterator[str]:
+    """Yield the names of the variables of an atom."""
     for term in atom.args:
         if isinstance(term, Variable):
             yield term.name
@@ -53,37 +50,30 @@ def atom_names(atom: TemporalAtom) -> Iterator[str]:
         yield atom.time.variable
 
 
-def term_names(term: Term | TimeTerm) -> Iterator[str]:
+def term_variables(term: Term | TimeTerm) -> Iterator[str]:
+    """Yield the name of the variable in a term, if there is one."""
     if isinstance(term, Variable):
         yield term.name
     elif isinstance(term, TimeTerm) and term.variable:
         yield term.variable
 
 
-def _names(schema: Schema) -> Iterator[str]:
-    for answer in schema.answer:
-        yield from term_names(answer)
-    for atom in schema.premises:
-        yield from atom_names(atom)
-    for comparison in schema.comparisons:
-        yield from term_names(comparison.left)
-        yield from term_names(comparison.right)
-
-
-def applied(schema: Schema, by: Substitution) -> Schema:
-    """The schema under a substitution; premises that become the same are one."""
+def apply_to_schema(schema: Schema, by: Substitution) -> Schema:
+    """Return the schema under a substitution; premises that become equal are merged."""
     return Schema(
-        tuple(apply(term, by) for term in schema.answer),
-        tuple(dict.fromkeys(apply_atom(atom, by) for atom in schema.premises)),
-        tuple(dict.fromkeys(apply_comparison(comparison, by) for comparison in schema.comparisons)),
+        tuple(apply_to_term(term, by) for term in schema.answer),
+        tuple(dict.fromkeys(apply_to_atom(atom, by) for atom in schema.premises)),
+        tuple(dict.fromkeys(apply_to_comparison(comparison, by) for comparison in schema.comparisons)),
     )
 
 
-def apply(term: Term | TimeTerm, by: Substitution) -> Term | TimeTerm:
-    return apply_time(term, by) if isinstance(term, TimeTerm) else apply_term(term, by)
+def apply_to_term(term: Term | TimeTerm, by: Substitution) -> Term | TimeTerm:
+    """Return an object or a time under a substitution."""
+    return apply_to_time(term, by) if isinstance(term, TimeTerm) else apply_to_object(term, by)
 
 
-def apply_term(term: Term, by: Substitution) -> Term:
+def apply_to_object(term: Term, by: Substitution) -> Term:
+    """Return a term that is no time under a substitution."""
     if isinstance(term, Variable):
         found = by.get(term.name, term)
         assert not isinstance(found, TimeTerm)
@@ -91,7 +81,8 @@ def apply_term(term: Term, by: Substitution) -> Term:
     return term
 
 
-def apply_time(time: TimeTerm, by: Substitution) -> TimeTerm:
+def apply_to_time(time: TimeTerm, by: Substitution) -> TimeTerm:
+    """Return a time under a substitution."""
     if time.variable is None or time.variable not in by:
         return time
     found = by[time.variable]
@@ -99,11 +90,13 @@ def apply_time(time: TimeTerm, by: Substitution) -> TimeTerm:
     return TimeTerm(found.variable, found.offset + time.offset)
 
 
-def apply_atom(atom: TemporalAtom, by: Substitution) -> TemporalAtom:
-    time = apply_time(atom.time, by) if atom.time else None
-    return TemporalAtom(atom.predicate, tuple(apply_term(term, by) for term in atom.args), time, atom.place)
+def apply_to_atom(atom: TemporalAtom, by: Substitution) -> TemporalAtom:
+    """Return an atom under a substitution."""
+    time = apply_to_time(atom.time, by) if atom.time else None
+    return TemporalAtom(atom.predicate, tuple(apply_to_object(term, by) for term in atom.args), time, atom.place)
 
 
-def apply_comparison(comparison: Comparison, by: Substitution) -> Comparison:
-    left, right = apply_term(comparison.left, by), apply_term(comparison.right, by)
+def apply_to_comparison(comparison: Comparison, by: Substitution) -> Comparison:
+    """Return a comparison under a substitution."""
+    left, right = apply_to_object(comparison.left, by), apply_to_object(comparison.right, by)
     return Comparison(comparison.op, left, right, comparison.place)

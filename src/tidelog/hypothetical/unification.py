@@ -1,42 +1,36 @@
 """Most general unifiers of atoms, and one-way matching.
 
-The only function is adding a number to a time, so that a time variable stands for another one shifted, or for a number.
+The only function symbol adds a number to a time. So a time variable is bound to another time variable with an offset,
+or to a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from tidelog.hypothetical.schemas import Substitution, apply_term, apply_time
+from tidelog.hypothetical.schemas import Substitution, apply_to_object, apply_to_time
 from tidelog.language.syntax import TemporalAtom, Term, TimeTerm, Variable
 
 
 def unify(goal: TemporalAtom, clause: TemporalAtom) -> dict[str, Term | TimeTerm] | None:
-    """A most general unifier of two atoms, step by step: what a variable stands for may hold variables that stand for
-    something themselves (see `solved`). Variables of the clause are bound rather than those of the goal, so that the
-    names that the user asked with are the ones that stay."""
-    if goal.predicate != clause.predicate or len(goal.args) != len(clause.args):
-        return None
-    found: dict[str, Term | TimeTerm] = {}
-    for a, b in zip(goal.args, clause.args, strict=True):
-        if not unify_terms(a, b, found):
-            return None
-    if goal.time and clause.time and not _unify_times(goal.time, clause.time, found):
-        return None
-    return found
+    """Return a most general unifier of two atoms in triangular form, or None if there is none.
+
+    A variable may be bound to a term with variables that are bound themselves (see `compose_unifier`). Variables of the
+    clause are bound in preference to those of the goal, so that the names in the user's query survive."""
+    return _combine_atoms(goal, clause, {}, unify_terms, _unify_times)
 
 
-def solved(steps: Substitution) -> dict[str, Term | TimeTerm]:
-    """A unifier as a substitution that binds all variables at once."""
+def compose_unifier(steps: Substitution) -> dict[str, Term | TimeTerm]:
+    """Return a triangular unifier as a substitution that binds all variables at once."""
     return {
-        name: _walk_time(term, steps) if isinstance(term, TimeTerm) else _walk(term, steps)
+        name: _resolve_time(term, steps) if isinstance(term, TimeTerm) else _resolve_term(term, steps)
         for name, term in steps.items()
     }
 
 
 def unify_terms(goal: Term, clause: Term, found: dict[str, Term | TimeTerm]) -> bool:
-    """Extends a unifier such that two terms are the same; false if there is no way."""
-    a, b = _walk(goal, found), _walk(clause, found)
+    """Extend a unifier such that two terms become equal; return False if that is impossible."""
+    a, b = _resolve_term(goal, found), _resolve_term(clause, found)
     if a == b:
         return True
     if isinstance(b, Variable):
@@ -49,7 +43,7 @@ def unify_terms(goal: Term, clause: Term, found: dict[str, Term | TimeTerm]) -> 
 
 
 def _unify_times(goal: TimeTerm, clause: TimeTerm, found: dict[str, Term | TimeTerm]) -> bool:
-    a, b = _walk_time(goal, found), _walk_time(clause, found)
+    a, b = _resolve_time(goal, found), _resolve_time(clause, found)
     if a.variable == b.variable:
         return a.offset == b.offset
     if b.variable is not None:
@@ -60,23 +54,23 @@ def _unify_times(goal: TimeTerm, clause: TimeTerm, found: dict[str, Term | TimeT
     return True
 
 
-def _walk(term: Term, steps: Substitution) -> Term:
-    while (found := apply_term(term, steps)) != term:
+def _resolve_term(term: Term, steps: Substitution) -> Term:
+    while (found := apply_to_object(term, steps)) != term:
         term = found
     return term
 
 
-def _walk_time(time: TimeTerm, steps: Substitution) -> TimeTerm:
-    while (found := apply_time(time, steps)) != time:
+def _resolve_time(time: TimeTerm, steps: Substitution) -> TimeTerm:
+    while (found := apply_to_time(time, steps)) != time:
         time = found
     return time
 
 
-# Matching: only variables of the first side are bound; to the second side's variables they are constants.
+# Matching binds only variables of the general side; the variables of the special side act as constants.
 
 
 def match_term(general: Term | TimeTerm, special: Term | TimeTerm, found: dict[str, Term | TimeTerm]) -> bool:
-    """Extends a substitution of the general side such that it becomes the special one; false if there is no way."""
+    """Extend a substitution such that the general term becomes the special one; return False if that is impossible."""
     if isinstance(general, TimeTerm):
         if not isinstance(special, TimeTerm):
             return False
@@ -90,26 +84,36 @@ def match_term(general: Term | TimeTerm, special: Term | TimeTerm, found: dict[s
 
 
 def match_atom(general: TemporalAtom, special: TemporalAtom, by: Substitution) -> dict[str, Term | TimeTerm] | None:
-    if general.predicate != special.predicate or len(general.args) != len(special.args):
+    """Return the substitution extended such that the general atom becomes the special one, or None."""
+    return _combine_atoms(general, special, dict(by), match_term, match_term)
+
+
+def _combine_atoms(
+    one: TemporalAtom,
+    other: TemporalAtom,
+    found: dict[str, Term | TimeTerm],
+    combine_terms: Callable[[Term, Term, dict[str, Term | TimeTerm]], bool],
+    combine_times: Callable[[TimeTerm, TimeTerm, dict[str, Term | TimeTerm]], bool],
+) -> dict[str, Term | TimeTerm] | None:
+    """Extend a substitution by every pair of terms of two atoms; return it, or None if a pair does not fit."""
+    if one.predicate != other.predicate or len(one.args) != len(other.args):
         return None
-    found = dict(by)
-    for a, b in zip(general.args, special.args, strict=True):
-        if not match_term(a, b, found):
-            return None
-    if general.time and special.time and not match_term(general.time, special.time, found):
+    if not all(combine_terms(a, b, found) for a, b in zip(one.args, other.args, strict=True)):
+        return None
+    if one.time and other.time and not combine_times(one.time, other.time, found):
         return None
     return found
 
 
-def matches(
+def find_matches(
     general: Sequence[TemporalAtom], special: Sequence[TemporalAtom], by: Substitution
 ) -> Iterator[tuple[dict[str, Term | TimeTerm], frozenset[int]]]:
-    """Every way in which all general atoms become some of the special ones, with the places of those."""
+    """Yield every substitution that maps all general atoms to some of the special ones, with the indices of these."""
     if not general:
         yield dict(by), frozenset()
         return
-    for place, atom in enumerate(special):
+    for index, atom in enumerate(special):
         found = match_atom(general[0], atom, by)
         if found is not None:
-            for whole, places in matches(general[1:], special, found):
-                yield whole, places | {place}
+            for whole, indices in find_matches(general[1:], special, found):
+                yield whole, indices | {index}

@@ -1,0 +1,18 @@
+"""The rule language: text to syntax trees and back, and the checks that every program must pass.
+
+Read `syntax` first: the trees are frozen data, and every other module is about them. `program` reads a whole rule file
+and is what the rest of tidelog uses. Text passes through, in order:
+
+- `tokenizer` (tokens, cut into rules; the grammars are `grammar.lark` and `tdl.lark`) and `expression_tokens` (which of
+  them are arithmetic),
+- `parser` (DatalogMTL), or `tdl_parser`, `tdl_time_arguments` and `tdl_translation` (temporal Datalog, translated),
+- `rule_checks` (all checks), with `bindings` (which variables are bound where), `validation` (heads, arities),
+  `aggregate_checks` and `patterns` (the syntax of RE2); messages for typical mistakes come from `syntax_errors`,
+  `expression_errors` and, for words of other languages, `foreign_words`,
+- `desugar` (rules with numbers in the core form of `core_rules`), with `substitution`.
+
+`printer` and `formatter` print rules, `fact_text` and `time_text` read and print facts and times, `time_like` accepts
+times of other Python types, and `syntax_json` and `program_json` store rules in saved states. `pygments_lexers`
+highlights them. `toml_tables` and `toml_places` read pipeline and schema files. `hidden_predicates`, `comparisons`,
+`wording` and `file_errors` are small helpers that all packages share.
+"""

@@ -1,7 +1,8 @@
-"""DatalogMTL text to its syntax tree, rule by rule, with every error that can be found.
+"""Parse DatalogMTL text into syntax trees, rule by rule, and find every error on the way.
 
-Cutting into rules is in `tokens`, the grammar in `grammar.lark`, the words for errors in `complaints`; here parse trees
-become syntax, and MeTeoR's words (`SOMETIME`, `ALWAYS`, `UNTIL` with negative ranges) become the operators they mean.
+`tokenizer` splits the text into rules, `grammar.lark` is the grammar, and `syntax_errors` words the errors. Here parse
+trees become syntax, and MeTeoR's names (`SOMETIME`, `ALWAYS`, `UNTIL` with negative ranges) become the operators they
+mean.
 """
 
 from __future__ import annotations
@@ -12,18 +13,26 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from tidelog.errors import Diagnostic
-from tidelog.language.complaints import grammar_error, lexical_error, nesting_error
-from tidelog.language.facts import unquote
+from tidelog.language.aggregate_checks import diagnose_aggregate
+from tidelog.language.comparisons import OPPOSITE
+from tidelog.language.expression_errors import find_modulo_comment
+from tidelog.language.expression_tokens import FUNCTIONS
+from tidelog.language.fact_text import unquote
 from tidelog.language.syntax import (
+    Aggregate,
+    AggregateFunction,
     Atom,
     Binary,
     BinaryOp,
     BodyLiteral,
     Bottom,
     Comparison,
+    Condition,
     Constant,
+    Expression,
     Formula,
     Literal,
+    Operation,
     Rule,
     Term,
     Top,
@@ -31,16 +40,17 @@ from tidelog.language.syntax import (
     UnaryOp,
     Variable,
 )
-from tidelog.language.times import BITS_HELP, BITS_LAW, MAX_DIGITS, fits, read_number
-from tidelog.language.tokens import OPERATOR_WORDS, Source, grammar, split
+from tidelog.language.syntax_errors import explain_grammar_error, find_lexical_error, find_nesting_error
+from tidelog.language.time_text import MAX_DIGITS, fits_63_bits, read_number
+from tidelog.language.tokenizer import OPERATOR_WORDS, SourceText, load_grammar, split_rules
+from tidelog.language.wording import plural
 from tidelog.timeline.interval import INF, Interval, Time
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "=": "!=", "!=": "="}
 
-#: What a word means with a range in the past and in the future; all other words know their direction.
+#: The meaning of a name with a range in the past and in the future; all other names have a fixed direction.
 _DIRECTED = {
     "Sometime": ("Diamondminus", "Diamondplus"),
     "Always": ("Boxminus", "Boxplus"),
@@ -49,18 +59,18 @@ _DIRECTED = {
 
 
 def parse_rules(text: str, source_name: str) -> tuple[list[Rule], list[Diagnostic]]:
-    """All rules that read well, and what is wrong with the others."""
-    source = Source.of(text, source_name)
-    lark = grammar("grammar", operators=True)
+    """Parse rules; return those that could be parsed, and the errors of the others."""
+    source = SourceText.of(text, source_name)
+    lark = load_grammar("grammar", operators=True)
     rules: list[Rule] = []
     errors: list[Diagnostic] = []
     previous: Sequence[Token] = ()
-    for tokens in split(lark.lex(text)):
+    for tokens in split_rules(lark.lex(text)):
         tree = parse_tree(lark, tokens, source)
         if isinstance(tree, Diagnostic):
             errors.append(tree)
-        elif lost := _lost_comma(previous, tokens, source):
-            errors.append(lost)
+        elif missing := _find_missing_comma(previous, tokens, source) or find_modulo_comment(tokens, source):
+            errors.append(missing)
         else:
             builder = RuleBuilder(tokens, source)
             rule = builder.rule(tree)
@@ -71,11 +81,11 @@ def parse_rules(text: str, source_name: str) -> tuple[list[Rule], list[Diagnosti
     return rules, errors
 
 
-def parse_tree(lark: Lark, tokens: Sequence[Token], source: Source) -> Tree[Token] | Diagnostic:
-    """The parse tree of one rule's tokens, or why there is none."""
+def parse_tree(lark: Lark, tokens: Sequence[Token], source: SourceText) -> Tree[Token] | Diagnostic:
+    """Parse the tokens of one rule; return the parse tree, or the error."""
     from lark import UnexpectedToken
 
-    wrong = lexical_error(tokens, source) or nesting_error(tokens, source)
+    wrong = find_lexical_error(tokens, source) or find_nesting_error(tokens, source)
     if wrong:
         return wrong
     parser: Any = lark.parse_interactive("")
@@ -86,11 +96,11 @@ def parse_tree(lark: Lark, tokens: Sequence[Token], source: Source) -> Tree[Toke
             at += 1
         return cast("Tree[Token]", parser.feed_eof(tokens[-1]))
     except UnexpectedToken:
-        return grammar_error(tokens, at, parser.accepts(), source)
+        return explain_grammar_error(tokens, at, parser.accepts(), source)
 
 
-def _lost_comma(previous: Sequence[Token], tokens: Sequence[Token], source: Source) -> Diagnostic | None:
-    """A line that is indented under a rule without a dot, and is no rule itself, was meant to be part of that rule."""
+def _find_missing_comma(previous: Sequence[Token], tokens: Sequence[Token], source: SourceText) -> Diagnostic | None:
+    """Report a line that was meant to continue a rule: indented under a rule without a dot, and no rule itself."""
     if not previous or previous[-1].type == "_DOT" or any(token.type == "_IF" for token in tokens):
         return None
     if not any(token.type == "_IF" for token in previous) or (tokens[0].column or 0) <= (previous[0].column or 0):
@@ -102,7 +112,7 @@ def _lost_comma(previous: Sequence[Token], tokens: Sequence[Token], source: Sour
 
 @dataclass(frozen=True)
 class _Range:
-    """A range as written: signs and all."""
+    """A range as written, signs included."""
 
     interval: Interval
     text: str
@@ -111,20 +121,27 @@ class _Range:
 
 
 class RuleBuilder:
-    """Makes the syntax of one rule from its parse tree, and collects what is wrong with its numbers and ranges."""
+    """Build the syntax of one rule from its parse tree, and collect the errors of its numbers and ranges.
 
-    def __init__(self, tokens: Sequence[Token], source: Source) -> None:
+    Every method builds the node that it is named after.
+    """
+
+    def __init__(self, tokens: Sequence[Token], source: SourceText) -> None:
         self.tokens, self.source = tokens, source
         self.errors: list[Diagnostic] = []
-        self._taken = {str(token) for token in tokens if token.type == "NAME"}
+        self._names_in_use = {str(token) for token in tokens if token.type == "NAME"}
         self._anonymous = 0
+        #: Expressions in the head, as conditions on the variables that stand for them; None outside of a head.
+        self._computed: list[Condition] | None = None
 
     def rule(self, start: Tree[Token]) -> Rule:
         tree = as_tree(start.children[0])
         parts = [as_tree(child) for child in tree.children]
         place = self.source.place(self.tokens[0])
+        computed = self._computed = []
         head: Formula = Bottom(place) if tree.data == "constraint" else self.formula(parts.pop(0))
-        body = self.body(parts[0]) if parts else ()
+        self._computed = None
+        body = (*(self.body(parts[0]) if parts else ()), *computed)
         text = self.source.between(self.tokens[0], self.tokens[-1])
         return Rule(head, body, text, place)
 
@@ -146,23 +163,93 @@ class RuleBuilder:
                 return Literal(formula, False, formula.place)
             case "negative":
                 return Literal(self.formula(as_tree(parts[1])), True, self.source.place(as_token(parts[0])))
-            case "comparison":
-                return self.comparison(tree)
+            case "text_test" | "denied_text_test":
+                left, right = (self.expression(as_tree(part)) for part in parts[-2:])
+                name = as_token(parts[-3])
+                op = f"not {name}" if tree.data == "denied_text_test" else str(name)
+                return Condition(op, left, right, place=self.source.place(name, last_token(tree)))
             case _:
-                return self.comparison(tree, negated=True)
+                return self.condition(tree, negated=tree.data == "denied_comparison")
 
     def comparison(self, tree: Tree[Token], negated: bool = False) -> Comparison:
         left, sign, right = tree.children[-3:]
         op = "=" if sign == "==" else str(sign)
-        place = self.source.place(as_token(as_tree(left).children[0]), as_token(as_tree(right).children[-1]))
+        place = self.source.place(first_token(as_tree(left)), last_token(as_tree(right)))
         return Comparison(OPPOSITE[op] if negated else op, self.term(as_tree(left)), self.term(as_tree(right)), place)
+
+    def condition(self, tree: Tree[Token], negated: bool = False) -> Comparison | Condition:
+        left, right = (self.expression(as_tree(part)) for part in (tree.children[-3], tree.children[-1]))
+        op = "=" if tree.children[-2] == "==" else str(tree.children[-2])
+        op = OPPOSITE[op] if negated else op
+        place = self.source.place(first_token(as_tree(tree.children[-3])), last_token(tree))
+        if isinstance(left, Variable | Constant) and isinstance(right, Variable | Constant):
+            return Comparison(op, left, right, place)
+        return Condition(op, left, right, place=place)
+
+    def expression(self, tree: Tree[Token]) -> Expression:
+        """Build an expression; signs of numbers and quotients of two numbers are computed."""
+        parts, place = tree.children, self.source.place(first_token(tree), last_token(tree))
+        match tree.data:
+            case "operation":
+                left, right = self.expression(as_tree(parts[0])), self.expression(as_tree(parts[2]))
+                numbers = [e.value for e in (left, right) if isinstance(e, Constant) and isinstance(e.value, Fraction)]
+                if parts[1] == "/" and len(numbers) == 2 and numbers[1]:
+                    return Constant(numbers[0] / numbers[1])
+                return Operation(str(parts[1]), (left, right), place)
+            case "signed":
+                value = self.expression(as_tree(parts[1]))
+                if parts[0] == "+":
+                    return value
+                if isinstance(value, Constant) and isinstance(value.value, Fraction):
+                    return Constant(-value.value)
+                return Operation("-", (value,), place)
+            case "call":
+                args = tuple(self.expression(as_tree(part)) for part in parts[1:])
+                name = str(parts[0])
+                if len(args) != FUNCTIONS[name]:
+                    message = f"{name} takes {plural(FUNCTIONS[name], 'argument')}, not {len(args)}"
+                    self.errors.append(Diagnostic("TL116", message, place))
+                return Operation(name, args, place)
+            case "aggregate":
+                return self.aggregate(tree)
+            case _:
+                return self.term(tree)
+
+    def aggregate(self, tree: Tree[Token]) -> Aggregate:
+        function = AggregateFunction(str(tree.children[0]))
+        place = self.source.place(as_token(tree.children[0]))
+        interval: Interval | None = None
+        values: tuple[Expression, ...] = ()
+        body: tuple[BodyLiteral, ...] = ()
+        distinct = False
+        for part in tree.children[1:]:
+            if not hasattr(part, "data"):
+                distinct = True
+            elif as_tree(part).data == "values":
+                values = tuple(self.expression(as_tree(child)) for child in as_tree(part).children)
+            elif as_tree(part).data == "body":
+                body = self.body(as_tree(part))
+            else:
+                _, interval = self.resolve_direction(as_token(tree.children[0]), self.window(as_tree(part), function))
+        found = Aggregate(function, values, body, interval, distinct, place)
+        self.errors += diagnose_aggregate(found)
+        return found
+
+    def window(self, tree: Tree[Token], function: AggregateFunction) -> _Range:
+        """Build the range of an aggregate, which has two ends: a single time is hardly ever what was meant."""
+        written = self.range(tree)
+        if tree.data != "span":
+            time = written.text.strip("[]() ")
+            help = f"write {function.value}[0,{time}] for all times since {time} ago"
+            self._range_error("TL118", f"the range {written.text} is a single time", written, help)
+        return written
 
     def formula(self, tree: Tree[Token]) -> Formula:
         parts = tree.children
         match tree.data:
             case "atom":
                 name = as_token(parts[0])
-                args = tuple(self.term(as_tree(part)) for part in parts[1:])
+                args = tuple(self.argument_term(as_tree(part)) for part in parts[1:])
                 return Atom(str(name), args, self.source.place(name))
             case "top":
                 return Top(self.source.place(as_token(parts[0])))
@@ -170,13 +257,30 @@ class RuleBuilder:
                 return Bottom(self.source.place(as_token(parts[0])))
             case "unary":
                 token = as_token(parts[0])
-                word, interval = self.directed(token, self.range(as_tree(parts[1])))
+                word, interval = self.resolve_direction(token, self.range(as_tree(parts[1])))
                 return Unary(UnaryOp(word), interval, self.formula(as_tree(parts[2])), self.source.place(token))
             case _:
                 left, token = self.formula(as_tree(parts[0])), as_token(parts[1])
-                word, interval = self.directed(token, self.range(as_tree(parts[2])))
+                word, interval = self.resolve_direction(token, self.range(as_tree(parts[2])))
                 right = self.formula(as_tree(parts[3]))
                 return Binary(BinaryOp(word), interval, left, right, self.source.place(token))
+
+    def argument_term(self, tree: Tree[Token]) -> Term:
+        """Build an argument of an atom; in the head, a variable stands for an expression."""
+        found = self.expression(tree)
+        if isinstance(found, Variable | Constant):
+            return found
+        place = self.source.place(first_token(tree), last_token(tree))
+        if isinstance(found, Operation) and all(isinstance(arg, Constant) for arg in found.args) and found.name == "/":
+            self.errors.append(Diagnostic("TL007", "a number that divides by zero", place))
+            return Constant(Fraction(0))
+        if self._computed is None:
+            help = "compute it beside the atom: V = X + 1, and write V in the atom"
+            self.errors.append(Diagnostic("TL117", "an expression inside an atom of a body", place, help=help))
+            return Constant(Fraction(0))
+        variable = Variable(f"${len(self._computed) + 1}")
+        self._computed.append(Condition("=", variable, found, True, place))
+        return variable
 
     def term(self, tree: Tree[Token]) -> Term:
         token = as_token(tree.children[-1])
@@ -191,9 +295,9 @@ class RuleBuilder:
         return Constant(str(token))
 
     def anonymous(self) -> Variable:
-        """A variable of its own for every `_`, with a name that the rule does not use."""
+        """Make a new variable for an `_`, with a name that the rule does not use."""
         self._anonymous += 1
-        while f"_{self._anonymous}" in self._taken:
+        while f"_{self._anonymous}" in self._names_in_use:
             self._anonymous += 1
         return Variable(f"_{self._anonymous}", anonymous=True)
 
@@ -222,56 +326,53 @@ class RuleBuilder:
             return -INF if negative else INF
         return self.number(token, negative)
 
-    def directed(self, token: Token, written: _Range) -> tuple[str, Interval]:
-        """The operator and the range counted away from now, for a word and a range as written."""
-        word, interval = OPERATOR_WORDS[token.lower()], written.interval
+    def resolve_direction(self, token: Token, written: _Range) -> tuple[str, Interval]:
+        """Return the operator, and its range as distances from now, for a name and a range as written."""
+        word, interval = OPERATOR_WORDS.get(token.lower(), str(token)), written.interval
         past, future = _DIRECTED.get(word, (word, word))
         if interval.is_empty() or interval.lo == INF or interval.hi == -INF:
-            law = "a range holds at least one number, and its first end is not after its second"
-            self._range_error("TL105", f"the range {written.text} is empty", written, law, _order_help(interval))
-        elif not all(isinstance(end, float) or fits(end) for end in (interval.lo, interval.hi)):
-            self._range_error("TL204", f"the range {written.text} leaves 63 bits", written, BITS_LAW, BITS_HELP)
+            self._range_error("TL105", f"the range {written.text} is empty", written, _suggest_order(interval))
+        elif not all(isinstance(end, float) or fits_63_bits(end) for end in (interval.lo, interval.hi)):
+            self._range_error("TL204", f"the range {written.text} leaves 63 bits", written)
         elif interval.lo >= 0:
             return future, interval
         elif past == word:
-            law = "a range counts away from now, [a,b] with 0 <= a <= b; the operator says in which direction"
-            self._range_error("TL104", f"a negative range for {word}", written, law, _positive_help(word, interval))
+            self._range_error("TL104", f"a negative range for {word}", written, _suggest_positive(word, interval))
         elif interval.hi > 0:
-            law = f"the range of {token} lies in the past (up to 0) or in the future (from 0), not in both"
             message = f"the range {written.text} spans past and future"
-            self._range_error("TL106", message, written, law, _parts_help(word, interval))
+            self._range_error("TL106", message, written, _suggest_parts(word, interval))
         else:
-            return past, mirrored(interval)
+            return past, mirror(interval)
         return future, interval
 
-    def _range_error(self, code: str, message: str, written: _Range, law: str, help: str | None) -> None:
+    def _range_error(self, code: str, message: str, written: _Range, help: str | None = None) -> None:
         place = self.source.place(written.first, written.last)
-        self.errors.append(Diagnostic(code, message, place, law, help))
+        self.errors.append(Diagnostic(code, message, place, help=help))
 
 
-def mirrored(interval: Interval) -> Interval:
-    """The interval seen from the other side of 0: (-2,-1] becomes [1,2)."""
+def mirror(interval: Interval) -> Interval:
+    """Mirror an interval at 0: (-2,-1] becomes [1,2)."""
     return Interval(-interval.hi, -interval.lo, interval.hi_closed, interval.lo_closed)
 
 
-def _order_help(interval: Interval) -> str | None:
+def _suggest_order(interval: Interval) -> str | None:
     if interval.hi < interval.lo:
-        return f"write {Interval(interval.hi, interval.lo, interval.hi_closed, interval.lo_closed).bracketed()}"
+        return f"write {Interval(interval.hi, interval.lo, interval.hi_closed, interval.lo_closed).with_brackets()}"
     if interval.lo == interval.hi and abs(interval.lo) != INF:
-        return f"write {Interval(interval.lo, interval.hi).bracketed()} for that one point"
+        return f"write {Interval(interval.lo, interval.hi).with_brackets()} for that one point"
     return None
 
 
-def _positive_help(word: str, interval: Interval) -> str | None:
+def _suggest_positive(word: str, interval: Interval) -> str | None:
     if interval.hi > 0:
         return None
-    return f"write {word}{mirrored(interval).bracketed()}: {word} knows its direction"
+    return f"write {word}{mirror(interval).with_brackets()}: {word} has a fixed direction"
 
 
-def _parts_help(word: str, interval: Interval) -> str:
+def _suggest_parts(word: str, interval: Interval) -> str:
     past, future = _DIRECTED[word]
-    before = mirrored(Interval(interval.lo, Fraction(0), interval.lo_closed, True)).bracketed()
-    after = Interval(Fraction(0), interval.hi, True, interval.hi_closed).bracketed()
+    before = mirror(Interval(interval.lo, Fraction(0), interval.lo_closed, True)).with_brackets()
+    after = Interval(Fraction(0), interval.hi, True, interval.hi_closed).with_brackets()
     if word == "Always":
         return f"write both: {past}{before} A, {future}{after} A"
     left, right = ("", "A") if word == "Sometime" else ("A ", "B")
@@ -280,6 +381,14 @@ def _parts_help(word: str, interval: Interval) -> str:
 
 def as_tree(node: Tree[Token] | Token) -> Tree[Token]:
     return cast("Tree[Token]", node)
+
+
+def first_token(tree: Tree[Token]) -> Token:
+    return next(iter(tree.scan_values(lambda value: True)))
+
+
+def last_token(tree: Tree[Token]) -> Token:
+    return list(tree.scan_values(lambda value: True))[-1]
 
 
 def as_token(node: Tree[Token] | Token) -> Token:

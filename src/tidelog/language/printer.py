@@ -1,25 +1,31 @@
-"""Syntax to text, in one canonical form that reads back as the same tree.
+"""Print syntax trees in one canonical form that reads back as the same tree.
 
-Operators are printed by their words, ranges as numbers (durations are seconds), constants in quotes where a bare name
-would read as a variable or as nothing.
+Operators are printed by their names and ranges as numbers, with durations in seconds. Constants are quoted where a bare
+name would be read as a variable or not at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import assert_never
 
-from tidelog.language.facts import quote
+from tidelog.language.expression_tokens import TEXT_TESTS
+from tidelog.language.fact_text import format_number, quote
 from tidelog.language.syntax import (
+    Aggregate,
     Atom,
     Binary,
     BodyLiteral,
     Bottom,
     Comparison,
+    Condition,
     Constant,
+    Expression,
     Formula,
     Literal,
+    Operation,
     Rule,
     TemporalAtom,
     TemporalProgram,
@@ -30,54 +36,108 @@ from tidelog.language.syntax import (
     Unary,
     Variable,
 )
-from tidelog.language.temporal import undeclared
+from tidelog.language.tdl_time_arguments import find_needed_directives
 
 _BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
 
 
 def format_term(term: Term) -> str:
-    """A term as rules show it."""
+    """Format a term as it appears in rules."""
     match term:
         case Variable(name, anonymous):
             return "_" if anonymous else name
-        case Constant(str() as value):
-            return value if _BARE.fullmatch(value) and value != "not" else quote(value)
         case Constant(value):
-            return str(value)
+            if isinstance(value, Fraction):
+                return format_number(value)
+            return value if _BARE.fullmatch(value) and value not in ("not", "distinct") else quote(value)
         case _:
             assert_never(term)
 
 
-def format_formula(formula: Formula) -> str:
-    """A formula; brackets stand only where Since or Until is an operand."""
+#: How tightly binary operators bind; everything else binds tighter.
+_PRECEDENCE = {"+": 1, "-": 1, "++": 1, "*": 2, "/": 2, "mod": 2}
+_NOTHING: Mapping[Variable, Expression] = {}
+
+
+def format_expression(expression: Expression) -> str:
+    """Format an expression, with brackets only where they are needed.
+
+    >>> from tidelog.language.syntax import Operation, Variable
+    >>> x = Variable("X")
+    >>> format_expression(Operation("*", (Operation("+", (x, x)), x)))
+    '(X + X) * X'
+    """
+    match expression:
+        case Operation(name, (left, right)) if name in _PRECEDENCE:
+            return f"{_format_side(left, name, False)} {name} {_format_side(right, name, True)}"
+        case Operation("-", (arg,)):
+            text = format_expression(arg)
+            return f"-({text})" if isinstance(arg, Operation | Constant) else f"-{text}"
+        case Operation(name, args):
+            return f"{name}({', '.join(map(format_expression, args))})"
+        case Aggregate(function, values, body, range, distinct):
+            listed = ", ".join(map(format_expression, values))
+            value = f"{'distinct ' if distinct else ''}{listed} : " if values else ""
+            rows = ", ".join(map(format_literal, body))
+            return f"{function.value}{range.with_brackets() if range else ''}{{ {value}{rows} }}"
+        case Variable() | Constant():
+            return format_term(expression)
+        case _:
+            assert_never(expression)
+
+
+def _format_side(side: Expression, operator: str, right: bool) -> str:
+    """Format an operand; operators associate to the left, and a fraction is a quotient."""
+    text = format_expression(side)
+    binding = 3
+    if isinstance(side, Operation) and len(side.args) == 2 and side.name in _PRECEDENCE:
+        binding = _PRECEDENCE[side.name]
+    elif isinstance(side, Constant) and not isinstance(side.value, str) and "/" in text:
+        binding = 2
+    return f"({text})" if binding < _PRECEDENCE[operator] + right else text
+
+
+def format_formula(formula: Formula, computed: Mapping[Variable, Expression] = _NOTHING) -> str:
+    """Format a formula, with brackets only around an operand that is a Since or Until.
+
+    `computed` are the expressions that some variables stand for.
+    """
     match formula:
         case Atom(predicate, args):
-            return predicate + (f"({', '.join(map(format_term, args))})" if args else "")
+            terms = (format_expression(computed.get(a, a) if isinstance(a, Variable) else a) for a in args)
+            return predicate + (f"({', '.join(terms)})" if args else "")
         case Top():
             return "Top"
         case Bottom():
             return "Bottom"
         case Unary(op, range, arg):
-            return f"{op.value}{range.bracketed()} {_operand(arg)}"
+            return f"{op.value}{range.with_brackets()} {_format_operand(arg, computed)}"
         case Binary(op, range, left, right):
-            return f"{_operand(left)} {op.value}{range.bracketed()} {_operand(right)}"
+            return f"{_format_operand(left)} {op.value}{range.with_brackets()} {_format_operand(right)}"
         case _:
             assert_never(formula)
 
 
-def _operand(formula: Formula) -> str:
-    text = format_formula(formula)
+def _format_operand(formula: Formula, computed: Mapping[Variable, Expression] = _NOTHING) -> str:
+    text = format_formula(formula, computed)
     return f"({text})" if isinstance(formula, Binary) else text
 
 
 def format_comparison(comparison: Comparison) -> str:
+    """Format a comparison, such as `X < 5`."""
     return f"{format_term(comparison.left)} {comparison.op} {format_term(comparison.right)}"
 
 
 def format_literal(literal: BodyLiteral) -> str:
+    """Format a body literal or comparison."""
     match literal:
         case Comparison():
             return format_comparison(literal)
+        case Condition(op, left, right):
+            one, other = format_expression(left), format_expression(right)
+            if op.split()[-1] in TEXT_TESTS:
+                return f"{op}({one}, {other})"
+            return f"{one} {op} {other}"
         case Literal(formula, negated):
             return ("not " if negated else "") + format_formula(formula)
         case _:
@@ -85,35 +145,43 @@ def format_literal(literal: BodyLiteral) -> str:
 
 
 def format_rule(rule: Rule) -> str:
-    """One rule with its final dot.
+    """Format one rule, with its final dot.
 
     >>> from tidelog.language.syntax import Atom, Literal, Rule
     >>> format_rule(Rule(Atom("P"), (Literal(Atom("Q"), negated=True),)))
     'P :- not Q.'
     """
-    body = ", ".join(map(format_literal, rule.body))
-    return format_formula(rule.head) + (f" :- {body}." if body else ".")
+    computed: dict[Variable, Expression] = {}
+    shown: list[BodyLiteral] = []
+    for literal in rule.body:
+        if isinstance(literal, Condition) and literal.in_head and isinstance(literal.left, Variable):
+            computed[literal.left] = literal.right
+        else:
+            shown.append(literal)
+    body = ", ".join(map(format_literal, shown))
+    return format_formula(rule.head, computed) + (f" :- {body}." if body else ".")
 
 
 def format_program(rules: Iterable[Rule]) -> str:
-    """All rules, one a line."""
+    """Format rules, one per line."""
     return "".join(format_rule(rule) + "\n" for rule in rules)
 
 
 def format_temporal_atom(atom: TemporalAtom) -> str:
-    """An atom of temporal Datalog: its time is the last argument."""
+    """Format an atom of temporal Datalog, with its time as the last argument."""
     args = [format_term(arg) for arg in atom.args] + ([format_time_term(atom.time)] if atom.time else [])
     return atom.predicate + (f"({', '.join(args)})" if args else "")
 
 
 def format_time_term(time: TimeTerm) -> str:
+    """Format a time argument: `T+1` or `3`."""
     if time.variable is None:
         return str(time.offset)
     return time.variable + (f"{time.offset:+}" if time.offset else "")
 
 
 def format_temporal_rule(rule: TemporalRule) -> str:
-    """One rule or fact of temporal Datalog with its final dot."""
+    """Format one rule or fact of temporal Datalog, with its final dot."""
     body = ", ".join(
         format_comparison(literal)
         if isinstance(literal, Comparison)
@@ -125,6 +193,6 @@ def format_temporal_rule(rule: TemporalRule) -> str:
 
 
 def format_temporal(program: TemporalProgram) -> str:
-    """A program of temporal Datalog: the directives that its use of predicates does not make needless, rules, facts."""
-    lines = [*undeclared(program), *map(format_temporal_rule, (*program.rules, *program.facts))]
+    """Format a program of temporal Datalog: the directives that it needs, then rules and facts."""
+    lines = [*find_needed_directives(program), *map(format_temporal_rule, (*program.rules, *program.facts))]
     return "".join(line + "\n" for line in lines)

@@ -1,28 +1,35 @@
-"""A program: rules that were read and found sound, on a timeline."""
+"""A program: rules that passed all checks, on a timeline."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from tidelog.errors import Diagnostic, Place, TidelogError
-from tidelog.language.opening import unreadable
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.core_rules import CoreProgram
+from tidelog.language.desugar import desugar
+from tidelog.language.fact_text import format_fact, has_time, parse_fact
+from tidelog.language.file_errors import check_utf8, read_input
+from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.parser import parse_rules
 from tidelog.language.printer import format_program, format_temporal
-from tidelog.language.safety import check_rules, check_temporal, rule_atoms
+from tidelog.language.rule_checks import diagnose_rules
 from tidelog.language.syntax import Fact, Rule, TemporalProgram
-from tidelog.language.temporal import parse_temporal
-from tidelog.language.translation import to_mtl
+from tidelog.language.tdl_parser import parse_temporal
+from tidelog.language.tdl_time_arguments import with_temporal_query
+from tidelog.language.tdl_translation import translate_to_mtl
+from tidelog.language.validation import diagnose_temporal, rule_atoms
+from tidelog.timeline.interval import Interval, TimelineName
 
-#: What tables of facts end with; no file of rules does.
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+#: Suffixes of tables of facts; no rule file has one of them.
+_TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 @dataclass(frozen=True)
 class Program:
-    """Rules in the DatalogMTL core, with the temporal Datalog that they came from, if they did.
+    """Rules in the DatalogMTL core, with the temporal Datalog program that they were translated from, if any.
 
     >>> program = Program.parse("Hot(X) :- Boxminus[0,2] Temp(X, high)")
     >>> print(program, end="")
@@ -30,67 +37,127 @@ class Program:
     """
 
     rules: tuple[Rule, ...]
-    timeline: str
+    timeline: TimelineName
     facts: tuple[Fact, ...] = ()
     temporal: TemporalProgram | None = None
     source: str = "<text>"
 
     @staticmethod
     def parse(text: str, *, syntax: str = "dmtl", source: str = "<text>") -> Program:
-        """Read rules; raises a `TidelogError` with everything that is wrong with them, in the order of the text."""
+        """Parse rules. Raises `TidelogError` with all problems, in the order of the text."""
         if syntax == "tdl":
             return _parse_temporal(text, source)
         if syntax != "dmtl":
             raise TidelogError(Diagnostic("TL010", f"there is no syntax `{syntax}`", help="choose dmtl or tdl"))
         rules, errors = parse_rules(text, source)
-        _raise(errors + check_rules(rules))
+        _raise_all(errors + diagnose_rules(rules))
         return Program(tuple(rules), "rational", source=source)
 
     @staticmethod
     def load(path: str | Path) -> Program:
-        """Read a rule file: temporal Datalog if its name ends with .tdl, else DatalogMTL; `-` is standard input."""
+        """Read a rule file: temporal Datalog if its name ends with .tdl, else DatalogMTL. `-` is standard input."""
         name = str(path)
-        if Path(name).suffix.lower() in _TABLES:
+        if Path(name).suffix.lower() in _TABLE_SUFFIXES:
             help = "rules come first, then data: tidelog materialise rules.dmtl " + name
             raise TidelogError(Diagnostic("TL010", f"{name} is a table of facts, where rules are expected", help=help))
         syntax = "tdl" if name.endswith(".tdl") else "dmtl"
         return Program.parse(read_text(name), syntax=syntax, source="<stdin>" if name == "-" else name)
 
+    @cached_property
+    def core(self) -> CoreProgram:
+        """The rules in core form: without numbers, they are as they are written."""
+        return desugar(self.rules)
+
     @property
     def predicates(self) -> dict[str, int]:
-        """The arity of every predicate, in the order of the program; time is not counted."""
+        """The arity of every predicate, without time, in the order of the program."""
         used = {atom.predicate: len(atom.args) for rule in self.rules for atom in rule_atoms(rule)}
         used |= {fact.predicate: len(fact.args) for fact in self.facts}
-        return {name: arity for name, arity in used.items() if not name.startswith("$")}
+        return {name: arity for name, arity in used.items() if not is_hidden(name)}
+
+    def to_fact(self, fact: str | Fact) -> Fact:
+        """Return a fact, parsed if it is text; a temporal predicate of the program may have its time as last argument.
+
+        >>> Program.parse("P(X, T+1) :- Q(X, T).", syntax="tdl").to_fact("Q(a, 3)").interval
+        Interval(lo=Fraction(3, 1), hi=Fraction(3, 1), lo_closed=True, hi_closed=True)
+        """
+        if isinstance(fact, Fact):
+            return fact
+        return parse_fact(fact, "<fact>", temporal=self.temporal.temporal if self.temporal else frozenset())[0]
+
+    def find_question_warnings(self, fact: str) -> list[Diagnostic]:
+        """Return a warning for a question without a time, which is read as one about all times.
+
+        In data such a fact holds at all times; in a question the time may have been forgotten. Rigid predicates of
+        temporal Datalog have no time.
+        """
+        parsed = self.to_fact(fact)
+        if parsed.interval != Interval.always() or has_time(fact):
+            return []
+        if self.temporal and (parsed.predicate, len(parsed.args)) not in self.temporal.temporal:
+            return []
+        return [_build_timeless_warning(parsed)]
+
+    def with_temporal_query(self, predicate: str) -> Program:
+        """Return the program with the query predicate as a temporal one, if it is temporal Datalog.
+
+        Windows and hypothetical answers ask about times, so their query predicate and everything that shares its time
+        variable are temporal, unless a directive says `#rigid`.
+
+        >>> program = Program.parse("Alarm(X, T) :- Hot(X, T).", syntax="tdl").with_temporal_query("Alarm")
+        >>> sorted(program.temporal.temporal)
+        [('Alarm', 1), ('Hot', 1)]
+        """
+        if self.temporal is None:
+            return self
+        temporal, problems = with_temporal_query(self.temporal, predicate)
+        if temporal is self.temporal:
+            return self
+        _raise_all(problems or diagnose_temporal(temporal))
+        rules, facts = translate_to_mtl(temporal)
+        return replace(self, rules=rules, facts=facts, temporal=temporal)
+
+    def require_times(self) -> None:
+        """Raise TL115 if this is temporal Datalog in which no predicate is temporal."""
+        temporal = self.temporal
+        if temporal is None or temporal.temporal or not temporal.rules:
+            return
+        heads = sorted({(rule.head.predicate, len(rule.head.args)) for rule in temporal.rules if rule.head})
+        name, arity = next(((name, arity) for name, arity in heads if arity), ("P", 2))
+        place = temporal.rules[0].place
+        help = f"say which predicates have their time last: `#temporal {name}/{arity}.`, or use a .dmtl file"
+        raise TidelogError(Diagnostic("TL115", "no predicate of these rules is temporal", place, help=help))
 
     def __str__(self) -> str:
         return format_temporal(self.temporal) if self.temporal else format_program(self.rules)
 
 
+def _build_timeless_warning(fact: Fact) -> Diagnostic:
+    atom = format_fact(fact).rpartition("@")[0]
+    return Diagnostic(
+        "TL310",
+        f"{atom} has no time, so it is read as {atom}@(-inf,inf): does it always hold?",
+        help=f"write a point, {atom}@7, an interval, {atom}@[0,3], or all times, {atom}@(-inf,inf)",
+        severity="warning",
+    )
+
+
 def _parse_temporal(text: str, source: str) -> Program:
     temporal, errors = parse_temporal(text, source)
-    _raise(errors + (check_temporal(temporal) if temporal else []))
+    _raise_all(errors + (diagnose_temporal(temporal) if temporal else []))
     assert temporal is not None
-    rules, facts = to_mtl(temporal)
+    rules, facts = translate_to_mtl(temporal)
     return Program(rules, "integer", facts, temporal, source)
 
 
 def read_text(name: str) -> str:
-    """The text of a file, or of standard input for `-`."""
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except (OSError, ValueError) as error:
-        raise TidelogError(unreadable(name, error)) from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        place = Place(name, line, column)
-        raise TidelogError(Diagnostic("TL010", "this file is not UTF-8 text", place, help="save it as UTF-8")) from None
+    """Read the text of a file, or of standard input for `-`."""
+    data = read_input(name)
+    check_utf8(data, name)
+    return data.decode("utf-8-sig")
 
 
-def _raise(errors: Iterable[Diagnostic]) -> None:
-    found = sorted(errors, key=lambda error: (error.place.line, error.place.column) if error.place else (0, 0))
-    if found:
-        raise TidelogError(found)
+def _raise_all(errors: Iterable[Diagnostic]) -> None:
+    ordered = sorted(errors, key=lambda error: (error.place.line, error.place.column) if error.place else (0, 0))
+    if ordered:
+        raise TidelogError(ordered)

@@ -1,7 +1,7 @@
 """The syntax tree of DatalogMTL and of temporal Datalog: frozen data, nothing else.
 
-What is done to it are functions elsewhere: `parser` makes it, `printer` prints it, `analysis` reasons about it.
-Places never take part in equality, so that a printed and re-read program equals the original.
+Functions elsewhere work on it: `parser` builds it, `printer` prints it, `tidelog.analysis` analyses it. Places do not
+take part in equality, so a program that is printed and read again equals the original.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Value = str | Fraction
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable. Each anonymous `_` gets a name of its own: `_1`, `_2`, ... (printed as `_` again)."""
+    """A variable. Each anonymous `_` has a name of its own, `_1`, `_2`, ..., and is printed as `_` again."""
 
     name: str
     anonymous: bool = False
@@ -27,6 +27,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """A name or a number."""
+
     value: Value
 
 
@@ -35,6 +37,8 @@ Term = Variable | Constant
 
 @dataclass(frozen=True, slots=True)
 class Atom:
+    """A predicate and its arguments."""
+
     predicate: str
     args: tuple[Term, ...] = ()
     place: Place | None = field(default=None, compare=False, repr=False)
@@ -42,15 +46,21 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Top:
+    """The formula that is true at all times."""
+
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Bottom:
+    """The formula that is never true; as a head, it makes a rule a constraint."""
+
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
 class UnaryOp(Enum):
+    """An operator with one operand, by its name in rules."""
+
     DIAMOND_MINUS = "Diamondminus"
     BOX_MINUS = "Boxminus"
     DIAMOND_PLUS = "Diamondplus"
@@ -58,13 +68,15 @@ class UnaryOp(Enum):
 
 
 class BinaryOp(Enum):
+    """An operator with two operands, by its name in rules."""
+
     SINCE = "Since"
     UNTIL = "Until"
 
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """`op[range] arg`; the range is a non-empty interval of non-negative numbers."""
+    """`op[range] arg`, where the range is a non-empty interval of non-negative numbers."""
 
     op: UnaryOp
     range: Interval
@@ -97,7 +109,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left op right` with op one of < <= = != > >=."""
+    """`left op right`, where the operator is one of < <= = != > >=."""
 
     op: str
     left: Term
@@ -105,12 +117,65 @@ class Comparison:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-BodyLiteral = Literal | Comparison
+class AggregateFunction(Enum):
+    """A function over the rows in a pair of braces, by its name in rules."""
+
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    AVG = "avg"
+    LAST = "last"
+    FIRST = "first"
+    DURATION = "duration"
+    START = "start"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A function or an arithmetic operator with its operands; `-` with one operand is a change of sign."""
+
+    name: str
+    args: tuple[Expression, ...]
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`function[range]{ distinct values : body }`; without a range, over the rows that hold now."""
+
+    function: AggregateFunction
+    values: tuple[Expression, ...]
+    body: tuple[BodyLiteral, ...]
+    range: Interval | None = None
+    distinct: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+Expression = Variable | Constant | Operation | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`left op right` between expressions, where one of them is more than a term or the operator is a test of text.
+
+    Tests of text have their name as operator: `starts_with`, or `not starts_with`. With `in_head`, the left side is a
+    variable that stands for the expression on the right, which the user wrote as an argument of the head.
+    """
+
+    op: str
+    left: Expression
+    right: Expression
+    in_head: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+BodyLiteral = Literal | Comparison | Condition
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`head :- body.`; the head is an atom, Top or Bottom under boxes. `text` is the rule as the user wrote it."""
+    """`head :- body.`, where the head is an atom, Top or Bottom, possibly under boxes; `text` is as written."""
 
     head: Formula
     body: tuple[BodyLiteral, ...] = ()
@@ -123,7 +188,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class TimeTerm:
-    """`T`, `T+k`, `T-k` (a variable and an offset) or a natural number (no variable)."""
+    """A time argument: `T`, `T+k` or `T-k` (a variable and an offset), or a natural number (no variable)."""
 
     variable: str | None
     offset: int
@@ -131,7 +196,7 @@ class TimeTerm:
 
 @dataclass(frozen=True, slots=True)
 class TemporalAtom:
-    """An atom of temporal Datalog: `args` without the time argument; `time` is None for rigid predicates."""
+    """An atom of temporal Datalog. `args` excludes the time argument, and `time` is None for rigid predicates."""
 
     predicate: str
     args: tuple[Term, ...]
@@ -141,14 +206,15 @@ class TemporalAtom:
 
 @dataclass(frozen=True, slots=True)
 class TemporalLiteral:
+    """A body literal of temporal Datalog: an atom, or its negation."""
+
     atom: TemporalAtom
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TemporalRule:
-    """A rule of temporal Datalog; a rule without a body and without variables is a fact.
-    A head of None is a constraint (`Bottom :- ...`)."""
+    """A rule of temporal Datalog. Without a head it is a constraint, without body and variables a fact."""
 
     head: TemporalAtom | None
     body: tuple[TemporalLiteral | Comparison, ...] = ()
@@ -158,12 +224,14 @@ class TemporalRule:
 
 @dataclass(frozen=True, slots=True)
 class TemporalProgram:
-    """A `.tdl` file: its rules, its facts, and its predicates, each with the arity without time: temporal or rigid."""
+    """A `.tdl` file: its rules, its facts, and its temporal and rigid predicates, with their arities without time."""
 
     rules: tuple[TemporalRule, ...]
     facts: tuple[TemporalRule, ...]
     temporal: frozenset[tuple[str, int]]
     rigid: frozenset[tuple[str, int]]
+    #: The predicates that a directive declares rigid.
+    declared_rigid: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False, repr=False)
 
 
 # Facts
@@ -171,7 +239,7 @@ class TemporalProgram:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A ground atom and when it holds; background facts hold always."""
+    """A ground atom and the interval in which it holds; a background fact holds at all times."""
 
     predicate: str
     args: tuple[Value, ...]

@@ -1,158 +1,169 @@
-"""A report of a stream: what came, what was answered, and the figures of the steps.
+"""The report of a stream: its facts, its answers, and the figures of its steps.
 
-What is shown is kept while the stream runs, up to a number of intervals; of longer streams the page has the last ones.
+Facts and answers are kept while the stream runs, up to a limit; of a longer stream the page shows the latest.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import replace
 from math import floor, lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidelog.data.columns import Columns, Relation, refined
 from tidelog.data.dataset import Dataset
+from tidelog.data.relation import Columns, Relation, refine_pairs
 from tidelog.errors import TidelogError
 from tidelog.language.syntax import Fact
-from tidelog.page.report import Heading, Shown, given_facts, proved, report
-from tidelog.page.steps import Figures
-from tidelog.page.timeline import Holds, timeline
-from tidelog.timeline.interval import INF, Time
+from tidelog.language.wording import plural
+from tidelog.page.report_data import Heading, ReportTimeline, build_proofs, build_report, materialise_given
+from tidelog.page.step_charts import StepCharts
+from tidelog.page.timeline_builder import FactColumns, build_timeline
+from tidelog.timeline.interval import INF, Time, TimelineName
 
 if TYPE_CHECKING:
-    from tidelog.data.symbols import Symbols
+    from tidelog.data.symbol_table import Symbols
     from tidelog.language.program import Program
-    from tidelog.streaming.answers import Step
+    from tidelog.streaming.answers import StreamStep
     from tidelog.streaming.reasoner import Reasoner
 
-#: So many facts that came, and so many answers, are kept.
+#: The most facts, and the most answers, that are kept.
 LIMIT = 100_000
-#: What was kept is shown.
+#: No limit: everything that was kept is shown.
 _ALL = 1 << 62
 
 
 class StreamReport:
-    """Looks on while a stream is reasoned over, and makes a page of it."""
+    """Observes a stream while it runs, and builds its page."""
 
-    def __init__(self, program: Program, query: str, timeline: str | None, *, points: bool, whole: bool) -> None:
-        """`points` where answers are points in time rather than intervals; `whole` where the stream is seen from its
-        beginning, so that answers can be proved."""
+    def __init__(
+        self, program: Program, query: str, timeline: TimelineName | None, *, points: bool, whole: bool
+    ) -> None:
+        """`points`: answers are time points rather than intervals. `whole`: the stream is seen from its beginning, so
+        that answers can be proved."""
         self._program, self._query, self._timeline = program, query, timeline
         self._points, self._whole = points, whole
-        self._pieces: deque[Dataset] = deque()
-        self._kept = self._forgotten = self._answered = 0
+        self._batches: deque[Dataset] = deque()
+        self._kept_facts = self._dropped_facts = self._answer_count = 0
         self._late: Counter[Fact] = Counter()
         self._answers: deque[Fact] = deque(maxlen=LIMIT)
-        self._figures = Figures()
+        self._charts = StepCharts()
         self._end: Time = -INF
 
     def facts(self, data: Dataset) -> None:
-        """Facts have come; background facts, too."""
-        self._pieces.append(data)
-        self._kept += len(data)
-        while self._kept > LIMIT and len(self._pieces) > 1:
-            self._kept -= len(self._pieces[0])
-            self._forgotten += len(self._pieces.popleft())
+        """Keep facts, background facts included; drop the oldest beyond the limit."""
+        self._batches.append(data)
+        self._kept_facts += len(data)
+        while self._kept_facts > LIMIT and len(self._batches) > 1:
+            self._kept_facts -= len(self._batches[0])
+            self._dropped_facts += len(self._batches.popleft())
 
-    def step(self, step: Step) -> None:
-        self._figures.add(step)
-        self._end = max(self._end, step.t)
-        self._answered += len(step.answers)
+    def step(self, step: StreamStep) -> None:
+        self._charts.add(step)
+        self._end = max(self._end, step.time)
+        self._answer_count += len(step.answers)
         self._answers.extend(step.answers)
         if len(step.late):
             self._late.update(step.late)
 
     def pause(self, reasoner: Reasoner) -> None:
-        """Nothing is asked of the reasoner."""
+        """Do nothing: the report needs no state of the reasoner."""
 
-    def data(self, heading: Heading, proofs: int) -> dict[str, Any]:
-        """What the page reads."""
-        given = self._given()
+    def build_report(self, heading: Heading, proofs: int) -> dict[str, Any]:
+        """Build the JSON object that the page reads, with at most `proofs` proof steps."""
+        given = self._collect_given()
         notes = []
-        if self._forgotten:
-            notes.append(f"{self._forgotten:,} facts that came earlier are not shown.")
-        if self._answered > len(self._answers):
-            notes.append(f"{self._answered - len(self._answers):,} earlier answers are not shown.")
-        found = replace(self._shown(given), notes=tuple(notes))
-        steps = None
-        if self._whole and not self._forgotten:
+        if self._dropped_facts:
+            notes.append(f"Not shown: {plural(self._dropped_facts, 'earlier fact')}.")
+        if self._answer_count > len(self._answers):
+            notes.append(f"Not shown: {plural(self._answer_count - len(self._answers), 'earlier answer')}.")
+        found = replace(self._build_timeline(given), notes=tuple(notes))
+        proof_data = None
+        if self._whole and not self._dropped_facts:
             try:
-                steps, found = proved(self._program, _begun(given, self._end), found, proofs, self._timeline)
+                begun = _select_begun(given, self._end)
+                proof_data, found = build_proofs(self._program, begun, found, proofs, self._timeline)
             except TidelogError as problem:  # facts that contradict each other prove nothing
                 message = f"There are no proofs: {problem.diagnostics[0].message}."
                 found = replace(found, notes=(*found.notes, message))
-        return report(self._program, found, heading, proofs=steps, steps=self._figures.to_json(given.dates))
+        return build_report(self._program, found, heading, proofs=proof_data, steps=self._charts.to_json(given.dates))
 
-    def _given(self) -> Dataset:
-        """What came in time; of a fact that came twice, once too late, the other one counts."""
+    def _collect_given(self) -> Dataset:
+        """Combine the kept facts, without the late ones.
+
+        If a fact came twice and once too late, the other one counts.
+        """
         data = Dataset()
-        for piece in self._pieces:
-            data = data | piece
+        for batch in self._batches:
+            data = data | batch
         if not self._late:
             return data
-        came = Counter(data) - self._late
-        kept = Dataset.from_facts(list(came))
-        return Dataset(kept.symbols, Columns(kept.denominator, data.dates, kept.relations))
+        in_time = Dataset.from_facts(list(Counter(data) - self._late))
+        return Dataset(in_time.symbols, Columns(in_time.denominator, data.dates, in_time.relations))
 
-    def _shown(self, given: Dataset) -> Shown:
-        """Answers as they were given, and what came, up to where time stopped."""
+    def _build_timeline(self, given: Dataset) -> ReportTimeline:
+        """Build the timeline of the answers and the given facts, up to where time stopped."""
         present = {name for name, _ in given.relations} | {fact.predicate for fact in self._program.facts}
-        came = given_facts(self._program, given, sorted(present), (-INF, self._end), self._timeline)
-        symbols = came.symbols
-        answers = self._told(symbols)
-        others = tuple((r, step) for r, step in came.relations() if r.predicate != self._query)
-        mine = [(r, step) for r, step in came.relations() if r.predicate == self._query and len(r)]
-        parts = tuple(_common(ours, answer) for ours in mine for answer in answers)
-        made, _ = timeline(
-            Holds((*answers, *others), symbols), Holds((*parts, *others), symbols), (), given.dates, _ALL
-        )
-        return Shown(made, ())
+        given_model = materialise_given(self._program, given, sorted(present), (-INF, self._end), self._timeline)
+        symbols = given_model.symbols
+        answers = self._answer_relations(symbols)
+        others = tuple((r, step) for r, step in given_model.relations() if r.predicate != self._query)
+        given_answers = [(r, step) for r, step in given_model.relations() if r.predicate == self._query and len(r)]
+        parts = tuple(_intersect(facts, answer) for facts in given_answers for answer in answers)
+        shown, shown_given = FactColumns((*answers, *others), symbols), FactColumns((*parts, *others), symbols)
+        timeline, _ = build_timeline(shown, shown_given, (), given.dates, _ALL)
+        return ReportTimeline(timeline, ())
 
-    def _told(self, symbols: Symbols) -> tuple[tuple[Relation, int], ...]:
-        """The answers, with the numbers that their constants have in a dictionary. Points stay points, but an interval
-        that was told in parts is one."""
+    def _answer_relations(self, symbols: Symbols) -> tuple[tuple[Relation, int], ...]:
+        """Return the answers as relations over the ids of `symbols`, each with its denominator.
+
+        Points stay points, but an interval that was answered in parts becomes one.
+        """
         data = Dataset.from_facts(self._answers)
         if not len(data):
             return ()
         found = [(relation, data.denominator) for relation in data.relations.values()]
         if not self._points:
-            model = given_facts(replace(self._program, facts=()), data, [self._query], None, self._timeline)
+            model = materialise_given(replace(self._program, facts=()), data, [self._query], None, self._timeline)
             data, found = Dataset(model.symbols), list(model.relations())
         ids = symbols.merge(data.symbols)
         return tuple((replace(relation, args=ids[relation.args], order=None), step) for relation, step in found)
 
 
-def _begun(data: Dataset, end: Time) -> Dataset:
-    """What begins no later than the end: the stream did not take more."""
+def _select_begun(data: Dataset, end: Time) -> Dataset:
+    """Select the facts that begin no later than `end`: the stream took no others."""
     if isinstance(end, float):
         return data
     last = floor(2 * end * data.denominator)
     relations = {}
     for key, relation in data.relations.items():
-        keep = relation.lo <= last
-        args, lo, hi = relation.args[:, keep], relation.lo[keep], relation.hi[keep]
-        relations[key] = replace(relation, args=args, lo=lo, hi=hi, order=None)
+        relations[key] = replace(relation.select(relation.lo <= last), order=None)
     return Dataset(data.symbols, Columns(data.denominator, data.dates, relations))
 
 
-def _common(given: tuple[Relation, int], answers: tuple[Relation, int]) -> tuple[Relation, int]:
-    """The parts of answers that were given, as far as they were answered."""
-    step = lcm(given[1], answers[1])
-    ours, theirs = (
-        (relation, *(end.tolist() for end in refined(relation.lo, relation.hi, step // own)))
-        for relation, own in (given, answers)
-    )
-    spans: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    for args, lo, hi in zip(ours[0].args.T.tolist(), *ours[1:], strict=True):
-        spans.setdefault(tuple(args), []).append((lo, hi))
-    found = [
+def _intersect(given: tuple[Relation, int], answers: tuple[Relation, int]) -> tuple[Relation, int]:
+    """Intersect the given facts with the answers: the parts of answers that were given."""
+    (given_relation, given_step), (answer_relation, answer_step) = given, answers
+    step = lcm(given_step, answer_step)
+    given_spans: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for args, lo, hi in _rows(given_relation, step // given_step):
+        given_spans.setdefault(args, []).append((lo, hi))
+    common = [
         (args, max(lo, first), min(hi, last))
-        for args, lo, hi in zip(theirs[0].args.T.tolist(), *theirs[1:], strict=True)
-        for first, last in spans.get(tuple(args), ())
+        for args, lo, hi in _rows(answer_relation, step // answer_step)
+        for first, last in given_spans.get(args, ())
         if first <= hi and lo <= last
     ]
-    args = np.array([args for args, _, _ in found], np.int32).reshape(len(found), given[0].arity).T
-    lo, hi = (np.array([span[end] for span in found], np.int64) for end in (1, 2))
-    return Relation(given[0].predicate, given[0].arity, args, lo, hi), step
+    arity = given_relation.arity
+    all_args = np.array([args for args, _, _ in common], np.int32).reshape(len(common), arity).T
+    los, his = (np.array([row[end] for row in common], np.int64) for end in (1, 2))
+    return Relation(given_relation.predicate, arity, all_args, los, his), step
+
+
+def _rows(relation: Relation, factor: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
+    """Yield arguments and ends of each row, on a time step that is `factor` times finer."""
+    lo, hi = refine_pairs(relation.lo, relation.hi, factor)
+    for args, *ends in zip(relation.args.T.tolist(), lo.tolist(), hi.tolist(), strict=True):
+        yield tuple(args), ends[0], ends[1]

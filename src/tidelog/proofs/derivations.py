@@ -1,11 +1,14 @@
-"""Well-founded derivations inside of recursive components.
+"""Well-founded derivations inside recursive components.
 
-A fact of a recursive component holds because of facts of the same component, and a proof must not run in a circle. So
+A fact of a recursive component may hold because of facts of the same component, and a proof must not be circular. So
 facts get ranks: a fact is *known* once an instance of a rule derives it from facts that are known already, and its rank
-is the number of facts known before. What is known is found on demand: a goal demands the facts that instances of rules
-for it read (a look at the model says which), these demand others, breadth first, and after each round everything that
-follows from given facts becomes known. The search ends when the goal is known, so that derivations are shallow, and it
-never looks at what the goal cannot need. Everything known stays known for the next goal.
+is the number of facts known before it. Facts become known on demand. A goal demands the facts that instances of its
+rules read, which a look at the model determines; these demand others, breadth first, and after each round everything
+that follows from given facts becomes known. The search ends when the goal is known, so derivations are shallow, and it
+never looks at facts that the goal cannot need. Known facts stay known for the next goal.
+
+In a recursion through time, negated literals and aggregates read the whole model: what they read lies further back in
+time, and its own proof never leads to later times.
 """
 
 from __future__ import annotations
@@ -14,229 +17,244 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tidelog.proofs.clauses import Clause, added_to, leaves
-from tidelog.proofs.evaluation import Ground, Lookup, ground
-from tidelog.proofs.facts import Ids
-from tidelog.proofs.instances import instances, satisfied
-from tidelog.proofs.sets import Pair, Times, add, coalesced, difference, intersection, meeting, spread, within
-from tidelog.proofs.world import World
-from tidelog.timeline.grid import NEG_INF, POS_INF, negated
+from tidelog.proofs.encoded_rules import EncodedRule, find_atom_windows, shift_range
+from tidelog.proofs.explained_model import ExplainedModel
+from tidelog.proofs.fact_index import Ids
+from tidelog.proofs.formula_evaluation import GroundAtom, Lookup, ground_atom
+from tidelog.proofs.rule_instances import find_instances, restrict_to_body
+from tidelog.timeline.grid import NEG_INF, POS_INF, negate
+from tidelog.timeline.time_sets import Pair, Times, clip, coalesce, dilate, find_touching, insert, intersect, subtract
 
-#: The number of a clause, and a binding of its variables.
+#: The number of a rule, and a binding of its variables.
 _Key = tuple[int, tuple[tuple[str, int], ...]]
 
-#: How many stretches of atoms a single goal may demand before its proof counts as too long.
-PATIENCE = 20_000
+#: An atom, and a range of times in which it is wanted.
+_Demand = tuple[GroundAtom, Pair]
+
+#: How many demands a single goal may cause before its proof counts as too long.
+MOST_DEMANDS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """An instance of a clause that derives a stretch from what a lookup knows; without a clause it is given."""
+class RuleApplication:
+    """An instance of a rule that derives a range of an atom from facts that `lookup` finds.
 
-    clause: Clause | None
+    Without a rule, the range is given.
+    """
+
+    rule: EncodedRule | None
     binding: dict[str, int]
     lookup: Lookup
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """A stretch of an atom, with the clause and the binding that derived it; neither for a given fact."""
+class _KnownRange:
+    """A range of an atom's times with its rank, and the rule and binding that derived it; no rule if it is given."""
 
     lo: int
     hi: int
     rank: int
-    clause: Clause | None
+    rule: EncodedRule | None
     binding: dict[str, int]
 
 
 @dataclass
-class _Known:
+class _KnownAtom:
+    """When an atom is known to hold, as a set of times and as ranges by start."""
+
     times: Times = field(default_factory=list)
-    pieces: list[Derived] = field(default_factory=list)
+    ranges: list[_KnownRange] = field(default_factory=list)
 
 
 @dataclass
-class _Waiting:
-    """An instance of a clause, and the stretches of its head that are demanded."""
+class _PendingInstance:
+    """An instance of a rule, and the ranges of its head that are demanded."""
 
-    clause: Clause
+    rule: EncodedRule
     binding: dict[str, int]
-    head: Ground
-    wanted: Times = field(default_factory=list)
+    head: GroundAtom
+    demanded: Times = field(default_factory=list)
 
 
 class Derivations:
-    """What is known of recursive components so far."""
+    """The facts of recursive components that are known so far."""
 
-    def __init__(self, world: World) -> None:
-        self.model = world.model
-        self.given = world.given
-        self.clauses = world.clauses
-        self.component = world.recursive
-        self.within = world.reachable
-        self._known: dict[Ground, _Known] = {}
-        self._demanded: dict[Ground, Times] = {}
-        #: What is to be demanded once a goal needs it.
-        self._unasked: list[tuple[Ground, Pair]] = []
-        self._waiting: dict[_Key, _Waiting] = {}
-        self._readers: dict[Ground, set[_Key]] = {}
-        #: The stretches of instances' heads that are to be tried.
-        self._again: dict[_Key, list[Pair]] = {}
+    def __init__(self, model: ExplainedModel) -> None:
+        self.index = model.index
+        self.given_times = model.given_times
+        self.rules = model.rules
+        self.component = model.recursive
+        self.through_time = model.through_time
+        self.reachable = model.reachable
+        self._known: dict[GroundAtom, _KnownAtom] = {}
+        self._demanded: dict[GroundAtom, Times] = {}
+        #: Demands that are postponed until a goal needs them.
+        self._postponed: list[_Demand] = []
+        self._pending: dict[_Key, _PendingInstance] = {}
+        self._readers: dict[GroundAtom, set[_Key]] = {}
+        #: The ranges of instances' heads that are to be tried again.
+        self._retry: dict[_Key, list[Pair]] = {}
         self._influences: dict[tuple[int, str], Pair] = {}
         self._rank = 0
 
-    def find(self, atom: Ground, goal: Pair) -> bool:
-        """Make a stretch of an atom known that holds in the model; False if the patience for it ends."""
-        wave: list[tuple[Ground, Pair]] = [(atom, goal)]
-        demanded = 0
-        while difference([goal], self._load(atom).times):
+    def derive(self, atom: GroundAtom, goal: Pair) -> bool:
+        """Make a range of an atom known that holds in the model; False if that takes too many demands."""
+        wave: list[_Demand] = [(atom, goal)]
+        demands = 0
+        while subtract([goal], self._load(atom).times):
             if not wave:
-                wave, self._unasked = self._unasked, []
-            if not wave or demanded > PATIENCE:
+                wave, self._postponed = self._postponed, []
+            if not wave or demands > MOST_DEMANDS:
                 return False
-            demanded += len(wave)
-            following: list[tuple[Ground, Pair]] = []
-            for wanted, stretch in wave:
-                following += self._demand(wanted, stretch)
-            self._settle()
+            demands += len(wave)
+            following: list[_Demand] = []
+            for wanted, times in wave:
+                following += self._demand(wanted, times)
+            self._saturate()
             wave = following
-        self._unasked += wave
+        self._postponed += wave
         return True
 
-    def ways(self, atom: Ground, goal: Pair) -> list[tuple[Pair, Way]]:
-        """The known derivations that a stretch falls into; one alone where one instance gives all of it.
+    def find_applications(self, atom: GroundAtom, goal: Pair) -> list[tuple[Pair, RuleApplication]]:
+        """Return the known derivations that cover a range; a single one where one instance derives all of it.
 
-        The rank of a stretch is the highest of its pieces, and what is of lower rank may serve to derive all of it.
+        The rank of a range is the highest of its parts, so facts of lower rank may be used to derive all of it.
         """
-        pieces = _meeting(self._load(atom).pieces, goal)
-        lookup = self._before(atom, max(piece.rank for piece in pieces))
-        for piece in pieces if len(pieces) > 1 else ():
-            if piece.clause is not None:
-                waiting = _Waiting(piece.clause, piece.binding, atom)
-                if self._applied(waiting, goal, lookup) == [goal]:
-                    return [(goal, Way(piece.clause, piece.binding, lookup))]
+        ranges = _find_overlapping(self._load(atom).ranges, goal)
+        lookup = self._lookup_before(atom, max(known.rank for known in ranges))
+        for known in ranges if len(ranges) > 1 else ():
+            if known.rule is not None:
+                instance = _PendingInstance(known.rule, known.binding, atom)
+                if self._apply(instance, goal, lookup) == [goal]:
+                    return [(goal, RuleApplication(known.rule, known.binding, lookup))]
         return [
-            ((piece.lo, piece.hi), Way(piece.clause, piece.binding, self._before(atom, piece.rank))) for piece in pieces
+            (
+                (known.lo, known.hi),
+                RuleApplication(known.rule, known.binding, self._lookup_before(atom, known.rank)),
+            )
+            for known in ranges
         ]
 
-    def whole(self, atom: Ground, part: Pair) -> Pair:
-        """The derivation that a part of it belongs to, where one does all of it: proofs that rest on whole derivations
-        share their steps."""
-        if atom[0] in self.component:
-            for piece in _meeting(self._load(atom).pieces, part):
-                if piece.clause is not None and piece.lo <= part[0] and part[1] <= piece.hi:
-                    return piece.lo, piece.hi
+    def widen(self, atom: GroundAtom, part: Pair) -> Pair:
+        """Return the whole range that a single derivation gives around a part, or else the part itself.
+
+        Proofs that rest on whole derivations share their steps. In a recursion through time no step may rest on later
+        times, since a negation or an aggregate there leads back to earlier ones only.
+        """
+        if atom[0] in self.component and atom[0] not in self.through_time:
+            for known in _find_overlapping(self._load(atom).ranges, part):
+                if known.rule is not None and known.lo <= part[0] and part[1] <= known.hi:
+                    return known.lo, known.hi
         return part
 
-    def _before(self, atom: Ground, rank: int | None = None) -> Lookup:
-        """What is known of an atom's component, or was so before a rank, and everything of all others."""
+    def _lookup_before(self, atom: GroundAtom, rank: int | None = None) -> Lookup:
+        """Build a lookup of what is known of the atom's component (before a rank), and of all other predicates."""
         inside = self.component[atom[0]]
 
         def lookup(predicate: str, ids: Ids, window: Pair) -> Sequence[Pair]:
             if predicate not in inside:
-                return self.model.lookup(predicate, ids, window)
-            known = self._load((predicate, ids))
+                return self.index.lookup(predicate, ids, window)
+            known_atom = self._load((predicate, ids))
             if rank is None:
-                return meeting(known.times, window)
-            near = _meeting(known.pieces, (window[0] - 1, window[1] + 1))
-            return coalesced((piece.lo, piece.hi) for piece in near if piece.rank < rank)
+                return find_touching(known_atom.times, window)
+            near = _find_overlapping(known_atom.ranges, (window[0] - 1, window[1] + 1))
+            return coalesce((known.lo, known.hi) for known in near if known.rank < rank)
 
         return lookup
 
-    def _load(self, atom: Ground) -> _Known:
-        """What is known of an atom: what is given, at first."""
+    def _load(self, atom: GroundAtom) -> _KnownAtom:
+        """Return what is known of an atom, which is at first what is given."""
         known = self._known.get(atom)
         if known is None:
-            known = self._known[atom] = _Known()
-            for pair in self.given(*atom):
-                self._learn(known, pair, None, {})
+            known = self._known[atom] = _KnownAtom()
+            for pair in self.given_times(*atom):
+                self._record(known, pair, None, {})
         return known
 
-    def _learn(self, known: _Known, pair: Pair, clause: Clause | None, binding: dict[str, int]) -> None:
+    def _record(self, atom: _KnownAtom, pair: Pair, rule: EncodedRule | None, binding: dict[str, int]) -> None:
+        """Record that a range of an atom is known, with the next rank."""
         self._rank += 1
-        insort(known.pieces, Derived(*pair, self._rank, clause, binding), key=lambda piece: piece.lo)
-        add(known.times, pair)
+        insort(atom.ranges, _KnownRange(*pair, self._rank, rule, binding), key=lambda known: known.lo)
+        insert(atom.times, pair)
 
-    def _demand(self, atom: Ground, stretch: Pair) -> list[tuple[Ground, Pair]]:
-        """Finds the instances that may derive a stretch; what they read of their component is demanded next."""
-        asked = self._demanded.get(atom, [])
-        fresh = difference(difference([stretch], asked), self._load(atom).times)
-        self._demanded[atom] = coalesced([*asked, *fresh])
-        reads: list[tuple[Ground, Pair]] = []
+    def _demand(self, atom: GroundAtom, wanted: Pair) -> list[_Demand]:
+        """Find the instances that may derive a range; return what they read of their own component."""
+        demanded = self._demanded.get(atom, [])
+        fresh = subtract(subtract([wanted], demanded), self._load(atom).times)
+        self._demanded[atom] = coalesce([*demanded, *fresh])
+        demands: list[_Demand] = []
         for window in fresh:
-            for clause in self.clauses[atom[0]]:
-                for binding, times in instances(clause, atom[1], window, self.model):
-                    key = clause.number, tuple(sorted(binding.items()))
-                    waiting = self._waiting.setdefault(key, _Waiting(clause, binding, atom))
-                    head = within(spread(times, clause.shift, self.model.dense), window)
-                    waiting.wanted = coalesced([*waiting.wanted, *head])
-                    self._again.setdefault(key, []).extend(head)
+            for rule in self.rules[atom[0]]:
+                for binding, times in find_instances(rule, atom[1], window, self.index):
+                    key = rule.number, tuple(sorted(binding.items()))
+                    instance = self._pending.setdefault(key, _PendingInstance(rule, binding, atom))
+                    head = clip(dilate(times, rule.shift, self.index.dense), window)
+                    instance.demanded = coalesce([*instance.demanded, *head])
+                    self._retry.setdefault(key, []).extend(head)
                     for pair in times:
-                        reads += self._reads(key, waiting, pair)
-        return reads
+                        demands += self._demand_premises(key, instance, pair)
+        return demands
 
-    def _reads(self, key: _Key, waiting: _Waiting, times: Pair) -> list[tuple[Ground, Pair]]:
-        """What an instance reads of its own component at some times; it is tried again when that grows."""
-        inside = self.component[waiting.head[0]]
-        found = []
-        for part in waiting.clause.positive:
-            for leaf, window in leaves(part.reading, times, self.model.dense):
-                if leaf.predicate in inside:
-                    read = ground(leaf, waiting.binding)
-                    self._readers.setdefault(read, set()).add(key)
-                    reachable = intersection([window], [self.within])
-                    found += [(read, pair) for pair in intersection(self.model.times(*read), reachable)]
-        return found
+    def _demand_premises(self, key: _Key, instance: _PendingInstance, times: Pair) -> list[_Demand]:
+        """Return what an instance reads of its own component; the instance is tried again when that grows."""
+        inside = self.component[instance.head[0]]
+        demands: list[_Demand] = []
+        for literal in instance.rule.positive:
+            for atom, window in find_atom_windows(literal.formula, times, self.index.dense):
+                if atom.predicate in inside:
+                    premise = ground_atom(atom, instance.binding)
+                    self._readers.setdefault(premise, set()).add(key)
+                    reachable = intersect([window], [self.reachable])
+                    demands += [(premise, pair) for pair in intersect(self.index.times(*premise), reachable)]
+        return demands
 
-    def _settle(self) -> None:
-        """Makes everything known that follows from what is known, inside of what is demanded."""
-        while self._again:
-            key = next(iter(self._again))
-            stretches = coalesced(self._again.pop(key))
-            waiting = self._waiting[key]
-            known = self._load(waiting.head)
-            for stretch in difference(stretches, known.times):
-                for pair in self._applied(waiting, stretch, self._before(waiting.head)):
-                    for fresh in difference([pair], known.times):
-                        self._learn(known, fresh, waiting.clause, waiting.binding)
-                        self._wake(waiting.head, fresh)
+    def _saturate(self) -> None:
+        """Make everything known that follows from known facts, inside of what is demanded."""
+        while self._retry:
+            key = next(iter(self._retry))
+            ranges = coalesce(self._retry.pop(key))
+            instance = self._pending[key]
+            known = self._load(instance.head)
+            for wanted in subtract(ranges, known.times):
+                for pair in self._apply(instance, wanted, self._lookup_before(instance.head)):
+                    for fresh in subtract([pair], known.times):
+                        self._record(known, fresh, instance.rule, instance.binding)
+                        self._wake_readers(instance.head, fresh)
 
-    def _applied(self, waiting: _Waiting, stretch: Pair, lookup: Lookup) -> Times:
-        """The part of a stretch of an instance's head that follows from what a lookup knows."""
-        clause, dense = waiting.clause, self.model.dense
-        times: Times = [added_to(stretch, negated(clause.shift), dense)]
-        for part in (*clause.positive, *clause.negative):
-            times = satisfied(part, waiting.binding, times, lookup, dense)
-            if not times:
-                return []
-        return within(spread(times, clause.shift, dense), stretch)
+    def _apply(self, instance: _PendingInstance, wanted: Pair, lookup: Lookup) -> Times:
+        """Return the part of a range of an instance's head that follows from what a lookup finds."""
+        rule, dense = instance.rule, self.index.dense
+        times: Times = [shift_range(wanted, negate(rule.shift), dense)]
+        times = restrict_to_body(rule.body, instance.binding, times, lookup, self.index)
+        return clip(dilate(times, rule.shift, dense), wanted)
 
-    def _wake(self, atom: Ground, grown: Pair) -> None:
-        """Instances that read an atom where it has grown are tried again."""
+    def _wake_readers(self, atom: GroundAtom, grown: Pair) -> None:
+        """Schedule the instances that read an atom where it has grown."""
         for key in self._readers.get(atom, ()):
-            waiting = self._waiting[key]
-            by = self._influence(waiting.clause, atom[0])
-            affected = within(waiting.wanted, added_to(grown, by, self.model.dense))
+            instance = self._pending[key]
+            by = self._influence_range(instance.rule, atom[0])
+            affected = clip(instance.demanded, shift_range(grown, by, self.index.dense))
             if affected:
-                self._again.setdefault(key, []).extend(affected)
+                self._retry.setdefault(key, []).extend(affected)
 
-    def _influence(self, clause: Clause, predicate: str) -> Pair:
-        """How far at most from a fact of a predicate a clause derives something because of it."""
-        key = clause.number, predicate
+    def _influence_range(self, rule: EncodedRule, predicate: str) -> Pair:
+        """Return how far from a fact of a predicate a rule may derive something because of it."""
+        key = rule.number, predicate
         if key not in self._influences:
-            dense = self.model.dense
-            reads = [
+            dense = self.index.dense
+            windows = [
                 window
-                for part in clause.positive
-                for leaf, window in leaves(part.reading, (0, 0), dense)
-                if leaf.predicate == predicate
+                for literal in rule.positive
+                for atom, window in find_atom_windows(literal.formula, (0, 0), dense)
+                if atom.predicate == predicate
             ]
-            hull = max(min(lo for lo, _ in reads) - 2, NEG_INF), min(max(hi for _, hi in reads) + 2, POS_INF)
-            self._influences[key] = added_to(negated(hull), clause.shift, dense)
+            reach = max(min(lo for lo, _ in windows) - 2, NEG_INF), min(max(hi for _, hi in windows) + 2, POS_INF)
+            self._influences[key] = shift_range(negate(reach), rule.shift, dense)
         return self._influences[key]
 
 
-def _meeting(pieces: Sequence[Derived], goal: Pair) -> list[Derived]:
-    first = max(bisect_left(pieces, goal[0], key=lambda piece: piece.lo) - 1, 0)
-    last = bisect_right(pieces, goal[1], key=lambda piece: piece.lo)
-    return [piece for piece in pieces[first:last] if piece.hi >= goal[0]]
+def _find_overlapping(ranges: Sequence[_KnownRange], goal: Pair) -> list[_KnownRange]:
+    """Return the ranges, sorted by start and disjoint, that overlap a goal."""
+    first = max(bisect_left(ranges, goal[0], key=lambda known: known.lo) - 1, 0)
+    last = bisect_right(ranges, goal[1], key=lambda known: known.lo)
+    return [known for known in ranges[first:last] if known.hi >= goal[0]]

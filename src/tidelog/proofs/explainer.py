@@ -1,8 +1,8 @@
 """Why facts hold: steps of proofs, found on demand in the model of a program and its data.
 
-The model is computed once, by the engine. A step looks only at the rules and atoms that can matter for its fact.
-Outside of recursion any instance of a rule whose body holds is a step. In recursive components steps follow the order
-in which facts can be derived (`derivations`), so that no proof runs in a circle.
+The engine computes the model once. A step looks only at the rules and atoms that can matter for its fact. Outside of
+recursion, any instance of a rule whose body holds is a step. In recursive components, steps follow the order in which
+facts can be derived (`derivations`), so that no proof is circular.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.engine.repeats import Repetition, divided
-from tidelog.language.facts import parse_fact
+from tidelog.engine.repetition import Repetition, split_repetitions
+from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
-from tidelog.language.syntax import Comparison, Fact
-from tidelog.proofs.clauses import Clause, Leaf, added_to
-from tidelog.proofs.derivations import Derivations, Way
-from tidelog.proofs.evaluation import Ground, Lookup, gathered, support
-from tidelog.proofs.facts import Ids
-from tidelog.proofs.instances import instances, satisfied
-from tidelog.proofs.sets import Pair, Times, cover, difference, intersection, least_part, spread, within
-from tidelog.proofs.steps import Condition, Step
-from tidelog.proofs.tree import Proof
-from tidelog.proofs.wording import CLOCK, is_hidden
-from tidelog.proofs.world import absence, world_of
-from tidelog.timeline.grid import POS_INF, Grid, negated
-from tidelog.timeline.interval import INF
+from tidelog.language.syntax import Comparison, Fact, Literal
+from tidelog.proofs.derivations import Derivations, RuleApplication
+from tidelog.proofs.encoded_rules import EncodedAtom, EncodedRule, shift_range
+from tidelog.proofs.explained_model import build_explained_model, describe_absence
+from tidelog.proofs.fact_index import Ids
+from tidelog.proofs.formula_evaluation import GroundAtom, Lookup, find_support, merge_facts
+from tidelog.proofs.numeric_conditions import describe_condition
+from tidelog.proofs.proof_step import Condition, ProofStep
+from tidelog.proofs.proof_tree import Proof
+from tidelog.proofs.rule_instances import find_instances, restrict_to_body
+from tidelog.timeline.grid import POS_INF, Grid, negate
+from tidelog.timeline.interval import INF, TimelineName
+from tidelog.timeline.time_sets import Pair, Times, choose_cover, choose_least_part, clip, dilate, intersect, subtract
 
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
 
 
 class Explainer:
-    """Proofs of the facts of one model.
+    """Finds proofs of the facts of one model.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("Hot(X) :- Diamondminus[0,5] High(X).")
@@ -54,12 +54,14 @@ class Explainer:
         data: Dataset,
         *,
         query: Sequence[str] | None = None,
-        timeline: str | None = None,
+        timeline: TimelineName | None = None,
         denominator: int = 1,
         sources: Sequence[tuple[str, Dataset]] = (),
     ) -> None:
-        """`query` restricts the model to what these predicates depend on. Times are multiples of `1/denominator`, too.
-        `sources` are the files that the data came from, so that given facts can be told by them."""
+        """`query` restricts the model to what these predicates depend on. Times may be multiples of `1/denominator`.
+
+        `sources` are the files that the data came from, so that proofs can name the file of a given fact.
+        """
         self.program = program
         self.data = data
         self._timeline = timeline
@@ -68,44 +70,42 @@ class Explainer:
         self._rebuild(denominator)
 
     def _rebuild(self, denominator: int) -> None:
-        self.world = world_of(self.program, self.data, self._query, self._timeline, denominator)
-        self._derivations = Derivations(self.world)
-        self._steps: dict[tuple[Ground, Pair], Step] = {}
+        self.model = build_explained_model(self.program, self.data, self._query, self._timeline, denominator)
+        self._derivations = Derivations(self.model)
+        self._steps: dict[tuple[GroundAtom, Pair], ProofStep] = {}
         self._repeating: dict[str, dict[tuple[Ids, bool], list[Repetition]]] = {}
 
-    def grounded(self, fact: Fact | str) -> tuple[Ground, Pair]:
-        """A fact on the grid, which is made finer where the fact needs it."""
-        if isinstance(fact, str):
-            temporal = self.program.temporal.temporal if self.program.temporal else frozenset()
-            fact, _ = parse_fact(fact, "<fact>", temporal=temporal)
-        grid = self.world.grid
+    def encode_fact(self, fact: Fact | str) -> tuple[GroundAtom, Pair]:
+        """Return a fact as an atom and a pair on the grid, which is made finer if the fact requires it."""
+        fact = self.program.to_fact(fact)
+        grid = self.model.grid
         ends = [Fraction(end).denominator for end in (fact.interval.lo, fact.interval.hi) if abs(end) != INF]
         if grid.dense and any(grid.denominator % end for end in ends):
             self._rebuild(lcm(grid.denominator, *ends))
-        pair = self.world.grid.pair(fact.interval)
-        return (fact.predicate, tuple(map(self.world.wording.symbols.intern, fact.args))), pair or (0, -1)
+        pair = self.model.grid.to_pair(fact.interval)
+        return (fact.predicate, tuple(map(self.model.decoder.symbols.intern, fact.args))), pair or (0, -1)
 
     def holds(self, fact: Fact | str) -> bool:
-        """Whether a fact holds at every point of its interval."""
-        atom, pair = self.grounded(fact)
-        return pair[0] > pair[1] or not self.world.missing(atom, pair)
+        """Tell whether a fact holds at every point of its interval."""
+        atom, pair = self.encode_fact(fact)
+        return pair[0] > pair[1] or not self.model.missing_times(atom, pair)
 
-    def step(self, fact: Fact | str) -> Step | None:
-        """Why a fact holds; None where it does not."""
-        atom, pair = self.grounded(fact)
-        if pair[0] > pair[1] or self.world.missing(atom, pair):
+    def step(self, fact: Fact | str) -> ProofStep | None:
+        """Return the step that shows why a fact holds; None where it does not."""
+        atom, pair = self.encode_fact(fact)
+        if pair[0] > pair[1] or self.model.missing_times(atom, pair):
             return None
         key = atom, pair
         if key not in self._steps:
-            self._steps[key] = self._found(atom, pair)
+            self._steps[key] = self._find_step(atom, pair)
         return self._steps[key]
 
     def proof(self, fact: Fact | str, depth: int | None = None) -> Proof | None:
-        """The steps from a fact down to given facts, or to a depth; None where the fact does not hold."""
+        """Return the steps from a fact down to given facts, or to a depth; None where the fact does not hold."""
         step = self.step(fact)
         if step is None:
             return None
-        steps: dict[Fact, Step] = {}
+        steps: dict[Fact, ProofStep] = {}
         wave, level = [step.fact], 0
         while wave and (depth is None or level < depth):
             following: list[Fact] = []
@@ -118,141 +118,153 @@ class Explainer:
 
     # Steps
 
-    def _found(self, atom: Ground, pair: Pair) -> Step:
-        given = within(self.world.given(*atom), pair)
+    def _find_step(self, atom: GroundAtom, pair: Pair) -> ProofStep:
+        """Find the step of a range in which an atom holds."""
+        given = clip(self.model.given_times(*atom), pair)
         if given == [pair]:
-            fact = self.world.wording.fact(atom, pair)
-            return Step(fact, "given", source=self._source(fact))
-        recursive = atom[0] in self.world.recursive
-        outside = difference([pair], [self.world.core])
-        if outside and (recursive or self.world.repeating):
-            inside = intersection([pair], [self.world.core])
-            return self._pieces(atom, pair, sorted([*outside, *inside])) if inside else self._repeated(atom, pair)
+            fact = self.model.decoder.fact(atom, pair)
+            return ProofStep(fact, "given", source=self._find_source(fact))
+        recursive = atom[0] in self.model.recursive
+        outside = subtract([pair], [self.model.core])
+        if outside and (recursive or self.model.repeating):
+            inside = intersect([pair], [self.model.core])
+            if inside:
+                return self._split(atom, pair, sorted([*outside, *inside]))
+            return self._repeat(atom, pair)
         if not recursive:
-            parts = cover(pair, self._ways(atom, pair, given))
-        elif self._derivations.find(atom, pair):
-            parts = cover(pair, self._derivations.ways(atom, pair))
+            parts = choose_cover(pair, self._find_applications(atom, pair, given))
+        elif self._derivations.derive(atom, pair):
+            parts = choose_cover(pair, self._derivations.find_applications(atom, pair))
         else:
             parts = []
         if not parts or parts[-1][0][1] < pair[1]:
-            # Too many steps, or a condition that needs facts without end, like a box for ever over what repeats.
-            return Step(self.world.wording.fact(atom, pair), "continues")
+            # Too many steps, or a condition that needs infinitely many facts, like an infinite box over what repeats.
+            return ProofStep(self.model.decoder.fact(atom, pair), "continues")
         if len(parts) > 1:
-            return self._pieces(atom, pair, [part for part, _ in parts])
-        return self._derived(atom, pair, parts[0][1])
+            return self._split(atom, pair, [part for part, _ in parts])
+        return self._apply(atom, pair, parts[0][1])
 
-    def _ways(self, atom: Ground, pair: Pair, given: Times) -> list[tuple[Pair, Way]]:
-        """Ways to get parts of a stretch, up to the first that derives all of it."""
-        ways = [(part, Way(None, {}, self.world.model.lookup)) for part in given]
-        for clause in self.world.clauses.get(atom[0], ()):
-            for binding, times in instances(clause, atom[1], pair, self.world.model):
-                way = Way(clause, binding, self.world.model.lookup)
-                for head in spread(times, clause.shift, self.world.grid.dense):
+    def _find_applications(self, atom: GroundAtom, pair: Pair, given: Times) -> list[tuple[Pair, RuleApplication]]:
+        """Return the applications that give parts of a range, up to the first that derives all of it."""
+        applications = [(part, RuleApplication(None, {}, self.model.index.lookup)) for part in given]
+        for rule in self.model.rules.get(atom[0], ()):
+            for binding, times in find_instances(rule, atom[1], pair, self.model.index):
+                application = RuleApplication(rule, binding, self.model.index.lookup)
+                for head in dilate(times, rule.shift, self.model.grid.dense):
                     if head[0] <= pair[0] and head[1] >= pair[1]:
-                        return [(head, way)]
-                    ways.append((head, way))
-        return ways
+                        return [(head, application)]
+                    applications.append((head, application))
+        return applications
 
-    def _pieces(self, atom: Ground, pair: Pair, parts: Sequence[Pair]) -> Step:
-        facts = tuple(self.world.wording.fact(atom, part) for part in parts)
-        return Step(self.world.wording.fact(atom, pair), "pieces", parts=facts)
+    def _split(self, atom: GroundAtom, pair: Pair, parts: Sequence[Pair]) -> ProofStep:
+        """Return the step of a fact whose interval falls into parts."""
+        facts = tuple(self.model.decoder.fact(atom, part) for part in parts)
+        return ProofStep(self.model.decoder.fact(atom, pair), "pieces", parts=facts)
 
-    def _repeated(self, atom: Ground, pair: Pair) -> Step:
-        """A stretch outside of the core holds as one near to the data does: everything repeats out there."""
-        world, right = self.world, pair[0] > self.world.core[1]
-        fact = world.wording.fact(atom, pair)
-        for found in self._repetitions(atom[0]).get((atom[1], not right), ()):
-            lo = found.part[0] + (pair[0] - found.part[0]) % found.every
+    def _repeat(self, atom: GroundAtom, pair: Pair) -> ProofStep:
+        """Return the step of a range outside the core, which holds because an equivalent range near the data does."""
+        model, right = self.model, pair[0] > self.model.core[1]
+        fact = model.decoder.fact(atom, pair)
+        for repetition in self._repetitions(atom[0]).get((atom[1], not right), ()):
+            first, last = repetition.part
+            lo = first + (pair[0] - first) % repetition.every
             near = lo, lo + pair[1] - pair[0]
-            if near[1] <= found.part[1]:
-                every, start = world.grid.time(found.every), world.grid.time(found.at)
-                return Step(fact, "repeats", parts=(world.wording.fact(atom, near),), every=every, anchor=start)
-        # What does not repeat out there does not change: one tick is as good as all of it.
-        at = world.changes[right]
-        near = (at + 1, at + world.grid.tick) if right else (at - world.grid.tick, at - 1)
-        return Step(fact, "repeats", parts=(world.wording.fact(atom, near),), anchor=world.grid.time(at))
+            if near[1] <= last:
+                every, start = model.grid.to_time(repetition.every), model.grid.to_time(repetition.at)
+                return ProofStep(fact, "repeats", parts=(model.decoder.fact(atom, near),), every=every, anchor=start)
+        # An atom that does not repeat out there does not change, so one tick stands for all of it.
+        at = model.changes[right]
+        near = (at + 1, at + model.grid.tick) if right else (at - model.grid.tick, at - 1)
+        return ProofStep(fact, "repeats", parts=(model.decoder.fact(atom, near),), anchor=model.grid.to_time(at))
 
     def _repetitions(self, predicate: str) -> dict[tuple[Ids, bool], list[Repetition]]:
-        """What repeats of a predicate, by atom and by whether it does so before a time or after one."""
+        """Return the repetitions of a predicate, by arguments and by whether they lie before the data."""
         if predicate not in self._repeating:
-            found: dict[tuple[Ids, bool], list[Repetition]] = {}
-            for one in divided(self.world.extents[predicate], self.world.grid.tick)[1]:
-                found.setdefault((one.args, one.before), []).append(one)
-            self._repeating[predicate] = found
+            repetitions: dict[tuple[Ids, bool], list[Repetition]] = {}
+            for one in split_repetitions(self.model.extents[predicate], self.model.grid.tick)[1]:
+                repetitions.setdefault((one.args, one.before), []).append(one)
+            self._repeating[predicate] = repetitions
         return self._repeating[predicate]
 
-    def _derived(self, atom: Ground, pair: Pair, way: Way) -> Step:
-        """The step of one instance of a rule, or of several where its body has to hold at times that lie apart."""
-        clause, binding, lookup = way.clause, way.binding, way.lookup
-        assert clause is not None, "what is given altogether is no part of a derivation"
-        dense = self.world.grid.dense
-        times: Times = [added_to(pair, negated(clause.shift), dense)]
-        for part in (*clause.positive, *clause.negative):
-            times = satisfied(part, binding, times, lookup, dense)
-        heads = [(added_to(body, clause.shift, dense), body) for body in times]
-        parts = cover(pair, heads)
+    def _apply(self, atom: GroundAtom, pair: Pair, application: RuleApplication) -> ProofStep:
+        """Return the step of one instance of a rule, or a split where its body must hold at times that lie apart."""
+        rule, binding, lookup = application.rule, application.binding, application.lookup
+        assert rule is not None, "a range that is given as a whole is not derived"
+        dense = self.model.grid.dense
+        times: Times = [shift_range(pair, negate(rule.shift), dense)]
+        times = restrict_to_body(rule.body, binding, times, lookup, self.model.index)
+        heads = [(shift_range(body, rule.shift, dense), body) for body in times]
+        parts = choose_cover(pair, heads)
         if len(parts) > 1:
-            return self._pieces(atom, pair, [part for part, _ in parts])
-        when = least_part(parts[0][1], clause.shift, pair, dense)
-        return Step(
-            self.world.wording.fact(atom, pair),
+            return self._split(atom, pair, [part for part, _ in parts])
+        when = choose_least_part(parts[0][1], rule.shift, pair, dense)
+        return ProofStep(
+            self.model.decoder.fact(atom, pair),
             "derived",
-            clause.rule,
-            self.world.wording.binding(binding),
-            self.world.grid.interval(*when),
-            tuple(self._conditions(clause, binding, when, lookup)),
+            rule.source,
+            self.model.decoder.binding(binding),
+            self.model.grid.to_interval(*when),
+            tuple(self._conditions(rule, binding, when, lookup)),
         )
 
-    def _conditions(self, clause: Clause, binding: dict[str, int], when: Pair, lookup: Lookup) -> Iterator[Condition]:
-        parts = {id(part.literal): part for part in (*clause.positive, *clause.negative)}
-        wording, interval = self.world.wording, self.world.grid.interval(*when)
-        for literal in clause.rule.body:
-            if isinstance(literal, Comparison):
-                yield Condition("comparison", wording.comparison(literal, binding), interval)
+    def _conditions(
+        self, rule: EncodedRule, binding: dict[str, int], when: Pair, lookup: Lookup
+    ) -> Iterator[Condition]:
+        """Yield the conditions of a rule's body, each with the facts that make it hold throughout `when`."""
+        encoded = {id(literal.source): literal for literal in (*rule.positive, *rule.negative)}
+        numeric = {id(condition.source): condition for condition in rule.body.conditions}
+        decoder, interval = self.model.decoder, self.model.grid.to_interval(*when)
+        for literal in rule.source.body:
+            if not isinstance(literal, Literal):
+                if id(literal) in numeric:
+                    yield from describe_condition(self.model, rule, numeric[id(literal)], binding, when)
+                    continue
+                assert isinstance(literal, Comparison)
+                yield Condition("comparison", decoder.format_literal(literal, binding), interval)
                 continue
-            part = parts[id(literal)]
+            formula = encoded[id(literal)].formula
             if literal.negated:
-                yield Condition("absent", *absence(self.world, part, binding, when))
+                yield Condition("absent", *describe_absence(self.model, encoded[id(literal)], binding, when))
                 continue
-            needed = gathered(support(part.reading, binding, when, lookup, self.world.grid.dense))
-            facts = gathered([(atom, self._derivations.whole(atom, pair)) for atom, pair in needed])
+            needed = merge_facts(find_support(formula, binding, when, lookup, self.model.grid.dense))
+            facts = merge_facts([(atom, self._derivations.widen(atom, pair)) for atom, pair in needed])
             if any(is_hidden(atom[0]) for atom, _ in facts):
                 for atom, pair in facts:
-                    yield from self._hidden(atom, pair)
+                    yield from self._conditions_behind(atom, pair)
                 continue
-            plain = isinstance(part.reading, Leaf) or self.program.temporal is not None
-            text = wording.formula(literal.formula, binding)
-            yield Condition("fact" if plain else "operator", text, interval, tuple(wording.fact(*f) for f in facts))
+            plain = isinstance(formula, EncodedAtom) or self.program.temporal is not None
+            text = decoder.format_formula(literal.formula, binding)
+            yield Condition("fact" if plain else "operator", text, interval, tuple(decoder.fact(*f) for f in facts))
 
-    def _hidden(self, atom: Ground, pair: Pair) -> Iterator[Condition]:
-        """What stands behind an auxiliary atom of temporal Datalog: the conditions that it was made from."""
+    def _conditions_behind(self, atom: GroundAtom, pair: Pair) -> Iterator[Condition]:
+        """Yield the conditions that an auxiliary atom of temporal Datalog stands for."""
         if atom[0] == CLOCK:
             return
-        step = self._found(atom, pair)
+        step = self._find_step(atom, pair)
         yield from step.conditions
         for part in step.parts:
-            yield from self._hidden(*self.grounded(part))
+            yield from self._conditions_behind(*self.encode_fact(part))
 
-    def _source(self, fact: Fact) -> str | None:
-        """The file in which a given fact stands, or begins."""
+    def _find_source(self, fact: Fact) -> str | None:
+        """Return the file that contains a given fact, or its beginning."""
         for name, data in self._sources:
             relation = data.relations.get((fact.predicate, len(fact.args)))
             if relation is None:
                 continue
-            here = np.ones(len(relation), bool)
+            matches = np.ones(len(relation), bool)
             for column, value in zip(relation.args, fact.args, strict=True):
-                here &= column == data.symbols.intern(value)
-            grid = Grid(True, lcm(data.denominator, self.world.grid.denominator))
+                matches &= column == data.symbols.intern(value)
+            grid = Grid(True, lcm(data.denominator, self.model.grid.denominator))
             scale = grid.denominator // data.denominator
-            start = grid.pair(fact.interval)
+            start = grid.to_pair(fact.interval)
             assert start is not None
-            for lo, hi in zip(relation.lo[here].tolist(), relation.hi[here].tolist(), strict=True):
-                lo, hi = (end if abs(end) == POS_INF else _scaled(end, scale) for end in (lo, hi))
+            for lo, hi in zip(relation.lo[matches].tolist(), relation.hi[matches].tolist(), strict=True):
+                lo, hi = (end if abs(end) == POS_INF else _rescale(end, scale) for end in (lo, hi))
                 if lo <= start[0] <= hi:
                     return name
         return None
 
 
-def _scaled(end: int, scale: int) -> int:
-    """An end on the doubled grid on one whose ticks are so many times as fine."""
+def _rescale(end: int, scale: int) -> int:
+    """Return an end of the doubled grid on a grid whose ticks are `scale` times as fine."""
     return end * scale if end % 2 == 0 else (end - 1) * scale + 1

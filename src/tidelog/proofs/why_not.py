@@ -1,9 +1,9 @@
 """Why a fact does not hold: for each rule that could derive it, the first condition that fails.
 
-Conditions are taken in the order in which the user wrote them, negated ones and comparisons as soon as their variables
-are bound. Those before the failing one hold together for the binding that is told; the failing one holds at none of the
-times at which the rule would need it. When it holds instead, and for which other constants it holds then, is looked up
-in the model; where it is a derived fact, the same question is asked of it again.
+Conditions are tried in the order in which the user wrote them, negated ones and comparisons as soon as their variables
+are bound. The conditions before the failing one hold together under the reported binding; the failing one holds at none
+of the times at which the rule needs it. When it holds instead, and for which other constants it holds at those times,
+is looked up in the model. Where the failing condition is a derived fact, the same question is asked about it in turn.
 """
 
 from __future__ import annotations
@@ -12,29 +12,49 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from tidelog.language.bindings import literal_variables
+from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.syntax import BodyLiteral, Comparison, Fact, Literal, Rule, Unary, Value
-from tidelog.proofs.clauses import Clause, Part, Some, added_to
-from tidelog.proofs.evaluation import ANY, Ground, gathered, holds, support
-from tidelog.proofs.instances import bindings, compared, matched, satisfied
-from tidelog.proofs.sets import Pair, Times, coalesced, complement, spread, within
-from tidelog.proofs.world import World, seen_through
-from tidelog.timeline.grid import negated
+from tidelog.proofs.encoded_rules import (
+    Diamond,
+    EncodedCondition,
+    EncodedLiteral,
+    EncodedRule,
+    find_atom_windows,
+    shift_range,
+)
+from tidelog.proofs.explained_model import ExplainedModel, resolve_atom
+from tidelog.proofs.fact_index import match_atom
+from tidelog.proofs.formula_evaluation import ANY, GroundAtom, find_support, find_times, merge_facts
+from tidelog.proofs.numeric_conditions import FailingValue, describe_failure
+from tidelog.proofs.rule_instances import (
+    apply_condition,
+    comparison_holds,
+    find_bindings,
+    is_ready,
+    restrict_times,
+)
+from tidelog.timeline.grid import negate
 from tidelog.timeline.interval import Interval
+from tidelog.timeline.time_sets import ALWAYS, Pair, Times, clip, coalesce, complement, dilate
 
-#: How many bindings are looked at for one condition, and how many examples are told.
-_BINDINGS = 2_000
-_EXAMPLES = 3
-#: How far down failing conditions are explained in turn.
+#: The largest number of bindings that are tried for one condition.
+_MOST_BINDINGS = 2_000
+#: The largest number of other values that are reported.
+_MOST_EXAMPLES = 3
+#: The encoded literals and conditions of a rule by the identity of their source, without comparisons of bound terms.
+_Encoded = Mapping[int, EncodedLiteral | EncodedCondition]
+#: How many levels of failing conditions are explained in turn.
 DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockedRule:
     """A rule, and its first condition that fails.
 
-    Under `binding` the conditions in `satisfied` hold, and `failing` holds at no time of `when`. It holds at the times
-    `nearest`, and then and there with the values of `others` instead. `blockers` are the facts that make a negated
-    condition fail; `because` says why a derived one does.
+    Under `binding` the conditions in `satisfied` hold, and `failing` holds at no time of `when`. It does hold at the
+    times `nearest`, and at some time of `when` with the values of `others`. `blockers` are the facts that make a
+    negated condition fail; `because` says why a derived one fails.
     """
 
     rule: Rule
@@ -45,179 +65,271 @@ class Blocked:
     satisfied: tuple[str, ...] = ()
     nearest: tuple[Interval, ...] = ()
     others: tuple[tuple[str, Mapping[str, Value]], ...] = ()
-    #: How many other bindings come as far, and fail here, too.
-    ways: int = 0
+    #: How many other bindings satisfy the same conditions and fail at this one too.
+    other_bindings: int = 0
     blockers: tuple[Fact, ...] = ()
     because: WhyNot | None = None
+    #: The values with which a condition with numbers fails.
+    values: tuple[FailingValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """A fact of one moment that does not hold, and the rules that could have derived it."""
+    """A fact at one moment that does not hold, and the rules that could have derived it."""
 
     fact: Fact
-    blocked: tuple[Blocked, ...] = ()
-    #: The times before and after at which it holds.
+    blocked: tuple[BlockedRule, ...] = ()
+    #: The last times before and the first times after at which it holds.
     nearest: tuple[Interval, ...] = ()
 
 
-def why_not(world: World, atom: Ground, moment: Pair, depth: int = DEPTH) -> WhyNot:
-    """Why a ground atom does not hold at one moment of the core."""
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A binding that satisfies the conditions so far, and the times at which it does."""
+
+    binding: dict[str, int]
+    times: Times
+
+    @property
+    def window(self) -> Pair:
+        """The times from the first to the last."""
+        return self.times[0][0], self.times[-1][1]
+
+
+def explain_absence(model: ExplainedModel, atom: GroundAtom, moment: Pair, depth: int = DEPTH) -> WhyNot:
+    """Explain why a ground atom does not hold at one moment of the core."""
     blocked = [
-        found
-        for clause in world.clauses.get(atom[0], ())
-        if (binding := matched(clause.head, atom[1], {})) is not None
-        for found in _blocked(world, clause, binding, moment, depth)
+        blocked_rule
+        for rule in model.rules.get(atom[0], ())
+        if (binding := match_atom(rule.head, atom[1], {})) is not None
+        for blocked_rule in _find_blocked(model, rule, binding, moment, depth)
     ]
-    nearest = _nearest(world, world.model.times(*atom), moment)
-    return WhyNot(world.wording.fact(atom, moment), tuple(blocked), nearest)
+    nearest = _find_nearest(model, model.index.times(*atom), moment)
+    return WhyNot(model.decoder.fact(atom, moment), tuple(blocked), nearest)
 
 
-def _blocked(world: World, clause: Clause, binding: dict[str, int], moment: Pair, depth: int) -> Iterator[Blocked]:
-    """The first condition that fails, for the first binding that comes so far."""
-    parts = {id(part.literal): part for part in (*clause.positive, *clause.negative)}
-    window = added_to(moment, negated(clause.shift), world.grid.dense)
-    reached: list[tuple[dict[str, int], Times]] = [(binding, [window])]
-    met: list[BodyLiteral] = []
-    for literal in _ordered(clause, binding):
-        further = list(islice(_further(world, literal, parts, reached), _BINDINGS))
+def _find_blocked(
+    model: ExplainedModel, rule: EncodedRule, binding: dict[str, int], moment: Pair, depth: int
+) -> Iterator[BlockedRule]:
+    """Yield the first condition that fails for every binding, if there is one."""
+    encoded: _Encoded = {id(literal.source): literal for literal in (*rule.positive, *rule.negative)}
+    encoded = {**encoded, **{id(condition.source): condition for condition in rule.body.conditions}}
+    window = shift_range(moment, negate(rule.shift), model.grid.dense)
+    candidates = [_Candidate(binding, [window])]
+    satisfied: list[BodyLiteral] = []
+    for literal in _order_conditions(rule, binding, encoded):
+        further = list(islice(_satisfy(model, literal, encoded, candidates), _MOST_BINDINGS))
         if not further:
-            found = _failure(world, clause, literal, parts.get(id(literal)), reached[0], tuple(met), depth)
-            yield replace(found, ways=len(reached) - 1)
+            failure = _Failure(model, rule, encoded, candidates[0], tuple(satisfied), depth)
+            yield replace(failure.describe(literal), other_bindings=len(candidates) - 1)
             return
-        reached = further
-        met.append(literal)
+        candidates = further
+        satisfied.append(literal)
 
 
-def _ordered(clause: Clause, binding: dict[str, int]) -> Iterator[BodyLiteral]:
-    """The body as written, but nothing before its variables are bound."""
+def _order_conditions(rule: EncodedRule, binding: dict[str, int], encoded: _Encoded) -> Iterator[BodyLiteral]:
+    """Yield the body in the order of the source, but no condition before its variables are bound."""
     bound = set(binding)
-    binders = {id(part.literal): part for part in clause.positive}
-    waiting = list(clause.rule.body)
+    waiting = list(rule.source.body)
     while waiting:
-        ready = (one for one in waiting if id(one) in binders or _needs(clause, one) <= bound)
-        literal = next(ready, waiting[0])
+        literal = next((one for one in waiting if _is_ready(one, encoded, bound)), waiting[0])
         waiting.remove(literal)
-        if id(literal) in binders:
-            bound.update(binders[id(literal)].variables)
+        found = encoded.get(id(literal))
+        if found is not None:
+            bound.update(found.variables)
         yield literal
 
 
-def _needs(clause: Clause, literal: BodyLiteral) -> set[str]:
-    if isinstance(literal, Comparison):
-        return {name for term in (literal.left, literal.right) if (name := getattr(term, "name", None))}
-    return {name for part in clause.negative if part.literal is literal for name in part.variables}
+def _is_ready(literal: BodyLiteral, encoded: _Encoded, bound: set[str]) -> bool:
+    if isinstance(literal, Literal) and not literal.negated:
+        return True
+    found = encoded.get(id(literal))
+    if found is not None:
+        return is_ready(found, bound)
+    assert not isinstance(literal, Literal)
+    return all(variable.name in bound for variable in literal_variables(literal))
 
 
-def _further(
-    world: World, literal: BodyLiteral, parts: Mapping[int, Part], reached: Sequence[tuple[dict[str, int], Times]]
-) -> Iterator[tuple[dict[str, int], Times]]:
-    """The bindings that satisfy one more condition, with the times that are left."""
-    model = world.model
-    for binding, times in reached:
-        if isinstance(literal, Comparison):
-            if compared(literal, binding, model.value):
-                yield binding, times
-            continue
-        part = parts[id(literal)]
-        hull = times[0][0], times[-1][1]
-        for extended in [binding] if literal.negated else bindings(part, binding, hull, model):
-            left = satisfied(part, extended, times, model.lookup, model.dense)
-            if left:
-                yield extended, left
+def _satisfy(
+    model: ExplainedModel, condition: BodyLiteral, encoded: _Encoded, candidates: Sequence[_Candidate]
+) -> Iterator[_Candidate]:
+    """Yield the candidates that satisfy one more condition, with the times that remain."""
+    index = model.index
+    found = encoded.get(id(condition))
+    for candidate in candidates:
+        if found is None:
+            assert isinstance(condition, Comparison)
+            if comparison_holds(condition, candidate.binding, index.value):
+                yield candidate
+        elif isinstance(found, EncodedCondition):
+            for binding, times in apply_condition(found, candidate.binding, candidate.times, index):
+                yield _Candidate(binding, times)
+        else:
+            bindings = (
+                [candidate.binding]
+                if found.source.negated
+                else find_bindings(found, candidate.binding, candidate.window, index)
+            )
+            for binding in bindings:
+                times = restrict_times(found, binding, candidate.times, index.lookup, index.dense)
+                if times:
+                    yield _Candidate(binding, times)
 
 
-def _failure(
-    world: World,
-    clause: Clause,
-    literal: BodyLiteral,
-    part: Part | None,
-    reached: tuple[dict[str, int], Times],
-    met: tuple[BodyLiteral, ...],
-    depth: int,
-) -> Blocked:
-    binding, times = reached
-    wording, when = world.wording, (times[0][0], times[-1][1])
-    told = tuple(text for one in met if "$" not in (text := _text(world, one, binding)))
-    values, needed = wording.binding(binding), tuple(world.grid.interval(*pair) for pair in times)
-    text = _text(world, literal, binding)
-    if part is not None and world.temporal:
-        text, shifted = _without_operators(world, part, binding, when)
-        needed = (shifted,)
-    if part is None or isinstance(literal, Comparison):
-        return Blocked(clause.rule, literal, text, values, needed, told)
-    if literal.negated:
-        held = within(holds(part.reading, binding, when, world.model.lookup, world.grid.dense), times[0])
-        facts = gathered(support(part.reading, binding, (held[0][0], held[0][0]), world.model.lookup, world.grid.dense))
-        free = complement(holds(part.reading, binding, world.core, world.model.lookup, world.grid.dense))
-        blockers = tuple(wording.fact(*fact) for fact in facts)
-        nearest = _nearest(world, within(free, world.core) if world.repeating else free, when)
-        return Blocked(clause.rule, literal, text, values, needed, told, nearest, blockers=blockers)
-    ever = [
-        pair
-        for extended in islice(bindings(part, binding, world.core, world.model), _BINDINGS)
-        for pair in holds(part.reading, extended, world.core, world.model.lookup, world.grid.dense)
-    ]
-    if world.temporal and isinstance(part.reading, Some):
-        # Temporal Datalog tells the time of the atom, not that of the head.
-        back = negated(part.reading.by)
-        ever, when = spread(ever, back, world.grid.dense), added_to(when, back, world.grid.dense)
-    nearest = _nearest(world, coalesced(ever), when)
-    others = tuple(_others(world, literal, part, binding, times))
-    because = _because(world, part, binding, times, depth)
-    return Blocked(clause.rule, literal, text, values, needed, told, nearest, others, because=because)
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The place where a rule is blocked: the first candidate that satisfies all conditions before the failing one."""
+
+    model: ExplainedModel
+    rule: EncodedRule
+    #: The encoded literals by the identity of their source.
+    encoded: _Encoded
+    candidate: _Candidate
+    satisfied: tuple[BodyLiteral, ...]
+    depth: int
+
+    def describe(self, condition: BodyLiteral) -> BlockedRule:
+        """Describe how a condition fails."""
+        encoded = self.encoded.get(id(condition))
+        if isinstance(encoded, EncodedCondition):
+            return self._describe_numeric(condition, encoded)
+        if not isinstance(condition, Literal) or encoded is None:
+            return self._describe_any(condition)
+        if condition.negated:
+            return self._describe_negated(condition, encoded)
+        return self._describe_positive(condition, encoded)
+
+    def _describe_numeric(self, condition: BodyLiteral, encoded: EncodedCondition) -> BlockedRule:
+        """Give the values with which a condition fails, and the nearest times at which it holds."""
+        model, candidate = self.model, self.candidate
+        values = tuple(describe_failure(model, self.rule, encoded, candidate.binding, candidate.window))
+        nearest: tuple[Interval, ...] = ()
+        if encoded.aggregates:
+            times = [model.core if model.repeating else ALWAYS]
+            found = apply_condition(encoded, candidate.binding, times, model.index)
+            held = coalesce(pair for _, pairs in islice(found, _MOST_BINDINGS) for pair in pairs)
+            nearest = _find_nearest(model, held, candidate.window)
+        return replace(self._describe_any(condition), values=values, nearest=nearest)
+
+    def _describe_negated(self, literal: Literal, encoded: EncodedLiteral) -> BlockedRule:
+        """Name the facts that make a negated condition fail, and the nearest times at which it holds."""
+        model, binding, window = self.model, self.candidate.binding, self.candidate.window
+        lookup, dense = model.index.lookup, model.grid.dense
+        held = clip(find_times(encoded.formula, binding, window, lookup, dense), self.candidate.times[0])
+        facts = merge_facts(find_support(encoded.formula, binding, (held[0][0], held[0][0]), lookup, dense))
+        free = complement(find_times(encoded.formula, binding, model.core, lookup, dense))
+        return replace(
+            self._describe_any(literal, encoded),
+            nearest=_find_nearest(model, clip(free, model.core) if model.repeating else free, window),
+            blockers=tuple(model.decoder.fact(*fact) for fact in facts),
+        )
+
+    def _describe_positive(self, literal: Literal, encoded: EncodedLiteral) -> BlockedRule:
+        """Name the nearest times and other values for which a condition holds, and why it fails if it is derived."""
+        model, window = self.model, self.candidate.window
+        times_held = [
+            pair
+            for binding in islice(
+                find_bindings(encoded, self.candidate.binding, model.core, model.index), _MOST_BINDINGS
+            )
+            for pair in find_times(encoded.formula, binding, model.core, model.index.lookup, model.grid.dense)
+        ]
+        if model.temporal and isinstance(encoded.formula, Diamond):
+            # Temporal Datalog reports the time of the atom, not that of the head.
+            back = negate(encoded.formula.by)
+            times_held = dilate(times_held, back, model.grid.dense)
+            window = shift_range(window, back, model.grid.dense)
+        return replace(
+            self._describe_any(literal, encoded),
+            nearest=_find_nearest(model, coalesce(times_held), window),
+            others=tuple(self._find_other_values(literal, encoded)),
+            because=self._explain_condition(encoded),
+        )
+
+    def _describe_any(self, condition: BodyLiteral, encoded: EncodedLiteral | None = None) -> BlockedRule:
+        """Describe what failing conditions of all kinds have in common."""
+        model, candidate = self.model, self.candidate
+        satisfied = tuple(
+            _format_condition(model, one, candidate.binding)
+            for one in self.satisfied
+            if not _mentions_hidden(self.encoded.get(id(one)))
+        )
+        text = _format_condition(model, condition, candidate.binding)
+        when = tuple(model.grid.to_interval(*pair) for pair in candidate.times)
+        if encoded is not None and model.temporal:
+            text, interval = _format_temporal(model, encoded, candidate.binding, candidate.window)
+            when = (interval,)
+        binding = model.decoder.binding(candidate.binding)
+        return BlockedRule(self.rule.source, condition, text, binding, when, satisfied)
+
+    def _find_other_values(
+        self, literal: Literal, encoded: EncodedLiteral
+    ) -> Iterator[tuple[str, Mapping[str, Value]]]:
+        """Yield bindings to other constants under which a condition holds at one of the times."""
+        model, candidate = self.model, self.candidate
+        if not any(name in candidate.binding for name in encoded.variables):
+            return
+        bindings = (
+            binding
+            for binding in find_bindings(encoded, {}, candidate.window, model.index)
+            if ANY not in binding.values()
+            and restrict_times(encoded, binding, candidate.times, model.index.lookup, model.grid.dense)
+        )
+        for binding in islice(bindings, _MOST_EXAMPLES):
+            resolved = resolve_atom(model, encoded, binding, candidate.window) if model.temporal else None
+            if resolved is not None:
+                text = model.decoder.format_atom(resolved[0])
+            else:
+                text = model.decoder.format_formula(literal.formula, binding)
+            yield text, model.decoder.binding(binding)
+
+    def _explain_condition(self, encoded: EncodedLiteral) -> WhyNot | None:
+        """Explain why a condition that is a derived fact fails, at the last time at which it would be of use."""
+        model, candidate = self.model, self.candidate
+        resolved = resolve_atom(model, encoded, candidate.binding, candidate.times[-1])
+        if self.depth == 0 or resolved is None or resolved[0][0] not in model.rules:
+            return None
+        atom, window = resolved
+        if min(atom[1], default=0) < 0:
+            return None  # there is nothing to say about a constant that only rules mention
+        last = min(window[1], model.core[1])
+        if last < max(window[0], model.core[0]):
+            return None
+        return explain_absence(model, atom, (last, last), self.depth - 1)
 
 
-def _without_operators(world: World, part: Part, binding: dict[str, int], when: Pair) -> tuple[str, Interval]:
-    """A condition as temporal Datalog has it: an atom, and at which time."""
-    deny = "not " if part.literal.negated else ""
-    seen = seen_through(world, part, binding, when)
-    if seen is not None:
-        return deny + world.wording.atom(seen[0]), world.grid.interval(*seen[1])
-    formula, reading = part.literal.formula, part.reading
-    if isinstance(formula, Unary) and isinstance(reading, Some):
-        formula, when = formula.arg, added_to(when, negated(reading.by), world.grid.dense)
-    text = world.wording.formula(formula, binding)
-    return deny + ("what the rule asks for at another time" if "$" in text else text), world.grid.interval(*when)
+def _find_nearest(model: ExplainedModel, times: Sequence[Pair], window: Pair) -> tuple[Interval, ...]:
+    """Return the last of the times before a window and the first after it."""
+    before = [pair for pair in times if pair[1] < window[0]][-1:]
+    after = [pair for pair in times if pair[0] > window[1]][:1]
+    return tuple(model.grid.to_interval(*pair) for pair in before + after)
 
 
-def _others(
-    world: World, literal: Literal, part: Part, binding: dict[str, int], times: Times
-) -> Iterator[tuple[str, Mapping[str, Value]]]:
-    """Bindings with other constants under which a condition holds at one of the times."""
-    hull = times[0][0], times[-1][1]
-    found = (
-        extended
-        for extended in bindings(part, {}, hull, world.model)
-        if ANY not in extended.values() and satisfied(part, extended, times, world.model.lookup, world.grid.dense)
-    )
-    if any(name in binding for name in part.variables):
-        for other in islice(found, _EXAMPLES):
-            seen = seen_through(world, part, other, hull) if world.temporal else None
-            text = world.wording.atom(seen[0]) if seen else world.wording.formula(literal.formula, other)
-            yield text, world.wording.binding(other)
+def _format_condition(model: ExplainedModel, condition: BodyLiteral, binding: dict[str, int]) -> str:
+    return model.decoder.format_literal(condition, binding)
 
 
-def _because(world: World, part: Part, binding: dict[str, int], times: Times, depth: int) -> WhyNot | None:
-    """The same question for a condition that is a derived fact, at the last time at which it would serve."""
-    seen = seen_through(world, part, binding, times[-1])
-    if depth == 0 or seen is None or seen[0][0] not in world.clauses:
-        return None
-    atom, window = seen
-    if min(atom[1], default=0) < 0:
-        return None  # of a constant that only rules name there is nothing to say
-    last = min(window[1], world.core[1])
-    return why_not(world, atom, (last, last), depth - 1) if last >= max(window[0], world.core[0]) else None
+def _format_temporal(
+    model: ExplainedModel, literal: EncodedLiteral, binding: dict[str, int], window: Pair
+) -> tuple[str, Interval]:
+    """Write a condition as temporal Datalog has it: an atom, and the times at which it is read."""
+    prefix = "not " if literal.source.negated else ""
+    resolved = resolve_atom(model, literal, binding, window)
+    if resolved is not None:
+        atom, window = resolved
+        return prefix + model.decoder.format_atom(atom), model.grid.to_interval(*window)
+    formula = literal.source.formula
+    if isinstance(formula, Unary) and isinstance(literal.formula, Diamond):
+        formula, window = formula.arg, shift_range(window, negate(literal.formula.by), model.grid.dense)
+    if _mentions_hidden(literal):
+        text = "what the rule requires at another time"
+    else:
+        text = model.decoder.format_formula(formula, binding)
+    return prefix + text, model.grid.to_interval(*window)
 
 
-def _nearest(world: World, times: Sequence[Pair], when: Pair) -> tuple[Interval, ...]:
-    """The last of the times before and the first after."""
-    before = [pair for pair in times if pair[1] < when[0]][-1:]
-    after = [pair for pair in times if pair[0] > when[1]][:1]
-    return tuple(world.grid.interval(*pair) for pair in before + after)
-
-
-def _text(world: World, literal: BodyLiteral, binding: dict[str, int]) -> str:
-    if isinstance(literal, Comparison):
-        return world.wording.comparison(literal, binding)
-    return ("not " if literal.negated else "") + world.wording.formula(literal.formula, binding)
+def _mentions_hidden(literal: EncodedLiteral | EncodedCondition | None) -> bool:
+    """Tell whether a literal mentions an auxiliary predicate that the user did not write."""
+    if not isinstance(literal, EncodedLiteral):
+        return False
+    return any(is_hidden(atom.predicate) for atom, _ in find_atom_windows(literal.formula, (0, 0), True))

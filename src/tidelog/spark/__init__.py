@@ -1,22 +1,21 @@
-"""The same rules on Apache Spark: batch and streaming DataFrames of facts in, a DataFrame of answers out."""
+"""The same rules on Apache Spark: batch and streaming DataFrames of facts in, a DataFrame of answers out.
 
-from __future__ import annotations
+The packages; each imports only from those listed before it:
 
-from typing import TYPE_CHECKING
+    plan/      what the driver decides once and all workers follow: stages, buckets, routes, columns
+    worker/    what runs inside Python workers: packing, engines of buckets, the stateful operator
+    awaiting/  hypothetical answers: their plan, their buckets, their rows
+    job/       a job over DataFrames: options, the DataFrame of all stages, outputs, metrics; sessions
+    pipeline/  a pipeline file: reading and checking it, SQL, sources, sinks, running it
 
-# At once, since the module of the same name would take its place when somebody else imports it; it is light.
-from tidelog.spark.session import session
+Read `plan/job_plan.py` first, then `job/build.py` (`reason`, `build_job`). `tidelog run` starts in
+`pipeline/preparation.py`.
 
-if TYPE_CHECKING:
-    from tidelog.spark.plan import Awaiting
-    from tidelog.spark.reasoning import Tagged, awaited, reason, tagged
+A row of a source, such as a Kafka topic, becomes a fact on this way: `pipeline/sources` opens the source and parses
+Kafka's JSON, `pipeline/fact_queries` runs the SQL and finds the time columns, `worker/fact_packer` turns rows into
+packed facts. Late facts are separated and counted in `worker/late_facts`.
+"""
 
-__all__ = ["Awaiting", "Tagged", "awaited", "reason", "session", "tagged"]
+from tidelog.lazy_names import attach_lazy_names
 
-
-def __getattr__(name: str) -> object:
-    if name in __all__:
-        from tidelog.spark import reasoning
-
-        return getattr(reasoning, name)
-    raise AttributeError(f"module 'tidelog.spark' has no attribute {name!r}")
+__all__, __getattr__, __dir__ = attach_lazy_names(__name__)

@@ -1,126 +1,125 @@
-"""Stable models as they are shown: facts in LO..HI, and what repeats after and before."""
+"""`stable_models`: the stable models of a program and its data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from tidelog.language.facts import format_fact
-from tidelog.language.syntax import Fact, Value
-from tidelog.language.times import format_iso
-from tidelog.model import Repeat
-from tidelog.stable import courses
-from tidelog.stable.courses import Course, Repetition
-from tidelog.stable.grounding import Ground
-from tidelog.stable.problem import GRID, Pair
+from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.time_like import TimeLike, to_time
+from tidelog.stable.atom_history import AtomHistory, build_history_from_data, build_history_from_trace
+from tidelog.stable.clingo_control import create_control
+from tidelog.stable.grounding import GroundAtom
+from tidelog.stable.problem import Problem, prepare_problem, require_finite_range, require_integer_timeline
+from tidelog.stable.search_limits import MOST_WINDOWS, Progress, SearchLimit
+from tidelog.stable.solver_choice import SolvedComponent, Solver, all_satisfiable, solve_with_first
+from tidelog.stable.stable_model import StableModel
+from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
-    from tidelog.data.symbols import Symbols
+    from tidelog.data.dataset import Dataset
+    from tidelog.language.program import Program
 
 
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """What repeats for ever: `facts` in one period, which begins at `start` or, before the data, ends right before
-    it."""
+def stable_models(
+    program: Program,
+    data: Dataset,
+    *,
+    models: int = 1,
+    between: tuple[TimeLike, TimeLike] | None = None,
+    timeline: TimelineName | None = None,
+    progress: Progress | None = None,
+    most: int = MOST_WINDOWS,
+) -> StableModels:
+    """Find up to `models` stable models over the integer timeline, or all of them for `models=0`.
 
-    start: Fraction
-    every: Fraction
-    facts: tuple[Fact, ...]
-
-
-class StableModel:
-    """A stable model: its facts in LO..HI, and what repeats for ever after and before.
+    Models count as different if they differ on LO..HI, which is `between`, or the range of the data by default. Raises
+    `Undecided` if the search visits more than `most` windows.
 
     >>> import tidelog as tl
-    >>> program = tl.Program.parse("Due :- Diamondminus[3,3] Due, not Off.")
-    >>> (model,) = tl.stable_models(program, tl.Dataset.parse("Due@0"), between=(0, 4))
-    >>> [str(fact.interval) for fact in model.facts], model.repeats_after.every
-    (['0', '3'], Fraction(3, 1))
+    >>> program = tl.Program.parse("P :- not Q. Q :- not P.")
+    >>> found = tl.stable_models(program, tl.Dataset(), models=0, between=(0, 1))
+    >>> [[str(fact.predicate) + "@" + str(fact.interval) for fact in model.facts] for model in found]
+    [['P@[0,1]'], ['P@0', 'Q@1'], ['P@1', 'Q@0'], ['Q@[0,1]']]
     """
+    require_integer_timeline(timeline)
+    create_control()  # fail early if clingo is missing
+    problem = prepare_problem(program, data)
+    lo, hi = problem.range() if between is None else require_finite_range(*(to_time(end) for end in between))
+    return StableModels(problem, lo, hi, models, SearchLimit(most, progress))
 
-    def __init__(self, found: dict[Ground, Course], symbols: Symbols, dates: bool, lo: int, hi: int) -> None:
-        ranks = symbols.ranks()
-        self._found = dict(sorted(found.items(), key=lambda item: (item[0][0], [int(ranks[a]) for a in item[0][1]])))
-        self._symbols, self._dates = symbols, dates
+
+class StableModels:
+    """The stable models found: iterate to compute them one by one. `satisfiable` says whether there is one."""
+
+    def __init__(self, problem: Problem, lo: int, hi: int, models: int, limit: SearchLimit) -> None:
         self.lo, self.hi = lo, hi
+        self._problem, self._number = problem, models
 
-    def _repr_html_(self) -> str:
-        from tidelog.data.notebook import facts_html
+        def ask(solver: Solver) -> tuple[bool, list[_ComponentModels]]:
+            components = list(solver.solve(lo, hi))
+            return all_satisfiable(components), [_ComponentModels(component) for component in components]
 
-        again = [repeat.text(self._dates) for repeat in self.repeats]
-        return facts_html(self.facts, len(self.facts), iso=self._dates, more=again)
+        self.satisfiable, self._components = solve_with_first(problem, limit, ask)
 
-    @cached_property
-    def facts(self) -> tuple[Fact, ...]:
-        """All relational facts in LO..HI, maximal intervals, sorted by predicate, arguments and time."""
-        return self.within(self.lo, self.hi)
+    def __iter__(self) -> Iterator[StableModel]:
+        return islice(self._all(), self._number or None)
 
-    def within(self, lo: int, hi: int) -> tuple[Fact, ...]:
-        """All relational facts from lo to hi, wherever that is."""
-        return tuple(self._facts([course.within(lo, hi) for course in self._found.values()]))
-
-    @cached_property
-    def repeats_after(self) -> Repeats | None:
-        return self._repeats(courses.after([course.after for course in self._found.values()], self.lo))
-
-    @cached_property
-    def repeats_before(self) -> Repeats | None:
-        return self._repeats(courses.before([course.before for course in self._found.values()], self.lo))
-
-    @cached_property
-    def repeats(self) -> tuple[Repeat, ...]:
-        """What repeats, atom by atom, each with its own period."""
-        found: list[Repeat] = []
-        for atom, course in self._found.items():
-            for is_before, repetition in (
-                (True, courses.before([course.before], self.lo)),
-                (False, courses.after([course.after], self.lo)),
-            ):
-                if repetition is not None:
-                    every, at = Fraction(repetition.every), Fraction(repetition.at)
-                    facts = (Fact(atom[0], self._values(atom), GRID.interval(*part)) for part in repetition.parts[0])
-                    found += (Repeat(fact, every, at, is_before) for fact in facts)
-        return tuple(found)
-
-    def text(self, iso: bool | None = None) -> str:
-        """The facts, one a line, and what repeats as comments."""
-        iso = self._dates if iso is None else iso
-        lines = [format_fact(fact, iso) for fact in self.facts]
-        return "".join(f"{line}\n" for line in lines + [repeat.text(iso) for repeat in self.repeats])
-
-    def to_json(self, iso: bool | None = None) -> dict[str, Any]:
-        """The object that `tidelog stable --json` prints."""
-        iso = self._dates if iso is None else iso
-
-        def repeats(found: Repeats | None, word: str) -> dict[str, Any] | None:
-            if found is None:
-                return None
-            facts = [format_fact(fact, iso) for fact in found.facts]
-            at = format_iso(found.start) if iso else int(found.start)
-            return {word: at, "every": int(found.every), "facts": facts}
-
-        return {
-            "facts": [format_fact(fact, iso) for fact in self.facts],
-            "repeats_after": repeats(self.repeats_after, "from"),
-            "repeats_before": repeats(self.repeats_before, "before"),
+    def _all(self) -> Iterator[StableModel]:
+        """Yield all models, as combinations of models of the components."""
+        if not self.satisfiable:
+            return
+        given: dict[GroundAtom, AtomHistory] = {
+            atom: build_history_from_data(pairs)
+            for atom, pairs in self._problem.facts.items()
+            if not is_hidden(atom[0])
         }
+        for combination in _combine(self._components):
+            histories = dict(given)
+            for component_histories in combination:
+                histories.update(component_histories)
+            yield StableModel(histories, self._problem.data.symbols, self._problem.data.dates, self.lo, self.hi)
 
-    def _repeats(self, found: Repetition | None) -> Repeats | None:
-        if found is None:
-            return None
-        return Repeats(Fraction(found.at), Fraction(found.every), tuple(self._facts(found.parts)))
 
-    def _facts(self, parts: Sequence[Sequence[Pair]]) -> Iterator[Fact]:
-        for atom, pairs in zip(self._found, parts, strict=True):
-            if pairs:
-                values = self._values(atom)
-                yield from (Fact(atom[0], values, GRID.interval(*pair)) for pair in pairs)
+class _ComponentModels:
+    """The models of one component, each computed when it is first asked for."""
 
-    def _values(self, atom: Ground) -> tuple[Value, ...]:
-        return tuple(self._symbols.value(a) for a in atom[1])
+    def __init__(self, component: SolvedComponent) -> None:
+        self._component = component
+        self._traces = component.traces()
+        self._known: list[dict[GroundAtom, AtomHistory]] = []
 
-    def __repr__(self) -> str:
-        return f"<StableModel of {len(self.facts)} facts in [{self.lo},{self.hi}]>"
+    def get(self, number: int) -> dict[GroundAtom, AtomHistory] | None:
+        """Return the histories of the visible atoms in a model; None where there are fewer models."""
+        component = self._component
+        while len(self._known) <= number:
+            trace = next(self._traces, None)
+            if trace is None:
+                return None
+            self._known.append(
+                {
+                    component.atoms[i]: build_history_from_trace(trace, i, component.offsets[i], component.mirrored)
+                    for i in component.visible
+                }
+            )
+        return self._known[number]
+
+
+def _combine(components: list[_ComponentModels]) -> Iterator[list[dict[GroundAtom, AtomHistory]]]:
+    """Yield every combination of one model per component, varying the last component fastest."""
+    numbers = [0] * len(components)
+    while True:
+        models = [component.get(number) for component, number in zip(components, numbers, strict=True)]
+        combination = [model for model in models if model is not None]
+        assert len(combination) == len(components), "every satisfiable component has a model"
+        yield combination
+        position = len(components) - 1
+        while position >= 0:
+            numbers[position] += 1
+            if components[position].get(numbers[position]) is not None:
+                break
+            numbers[position] = 0
+            position -= 1
+        else:
+            return

@@ -1,0 +1,19 @@
+"""Standing queries over streams: facts in as they arrive, answers out as they become certain.
+
+Read `reasoner.py` first: `Reasoner` is the session that users hold. The other modules, from the outside in:
+
+- `fact_input` reads the facts of a push, `stream_reader` reads files and pipes in chunks. `stream_inputs` opens the
+  inputs of `tidelog stream`: `merged_input` merges several by time, and `followed_inputs` follows live ones
+  (`live_input`): `live_files` (files that grow, and pipes), whose lines `line_decoder` turns into facts, and
+  `kafka_input`, where records of topics become facts.
+- `compiled_query` and `stream_plans` prepare the rules. `step_layout` sorts facts into steps and separates late ones,
+  which `Reasoner` counts. `query_evaluation` and `stepper` evaluate steps; `speculation` evaluates some ahead.
+- `answers` holds the results of steps, `output_times` the times at which answers are asked for, and `completeness` how
+  far they are known. `alerts` and `watch` turn answers into alerts. `fact_log` keeps facts for explanations.
+- `snapshot` and `state_format` save and load states; `state_migration` moves a state onto changed rules.
+- `capacity` bounds how many facts are held. `observer` is the protocol of pages that watch a stream.
+"""
+
+from tidelog.lazy_names import attach_lazy_names
+
+__all__, __getattr__, __dir__ = attach_lazy_names(__name__)

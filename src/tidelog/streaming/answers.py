@@ -1,32 +1,36 @@
-"""What a stream reasoner gives: answers in time order, and a record of every step."""
+"""The results of a stream reasoner: answers in time order, and a record of every step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from tidelog.engine.store import Int32s, Int64s, Rows
-from tidelog.language.syntax import Fact
+from tidelog.data.notebook_view import FactList
+from tidelog.engine.fact_store import Int32s, Int64s, Rows
+from tidelog.language.printer import format_rule
+from tidelog.language.syntax import Fact, Rule
+from tidelog.session import Step
 from tidelog.timeline.grid import NEG_INF, Grid
 from tidelog.timeline.interval import INF, Time
 
 if TYPE_CHECKING:
-    from tidelog.data.symbols import Symbols
+    from tidelog.data.symbol_table import Symbols
+    from tidelog.language.fact_text import FactFormat
 
 
-class Group(NamedTuple):
-    """Facts of one predicate."""
+class FactGroup(NamedTuple):
+    """Facts of one predicate, in the engine's columns."""
 
     predicate: str
     rows: Rows
     grid: Grid
 
 
-class Found(NamedTuple):
-    """The answers of many steps: `arity` arguments for each, one after the other."""
+class AnswerColumns(NamedTuple):
+    """The answers of many steps in columns; `args` holds `arity` arguments per answer, one answer after another."""
 
     predicate: str
     arity: int
@@ -36,28 +40,28 @@ class Found(NamedTuple):
     grid: Grid
     symbols: Symbols
 
-    def groups(self, first: int, last: int) -> list[Group]:
-        """Some of the answers in groups that end together, in time order."""
+    def groups(self, first: int, last: int) -> list[FactGroup]:
+        """Return the answers from `first` to `last` in groups that end together, in time order."""
         rows = self.rows(first, last)
         order = np.argsort(rows.hi, kind="stable")
         ends = np.flatnonzero(np.diff(rows.hi[order])) + 1
         if not len(ends):
-            return [Group(self.predicate, rows, self.grid)]
+            return [FactGroup(self.predicate, rows, self.grid)]
         parts = np.split(order, ends)
-        return [Group(self.predicate, Rows(rows.args[:, p], rows.lo[p], rows.hi[p]), self.grid) for p in parts]
+        return [FactGroup(self.predicate, Rows(rows.args[:, p], rows.lo[p], rows.hi[p]), self.grid) for p in parts]
 
     def rows(self, first: int, last: int) -> Rows:
-        """Some of the answers."""
+        """Return the answers from `first` to `last` as rows."""
         columns = self.args[first * self.arity : last * self.arity].reshape(last - first, self.arity).T
         return Rows(columns, self.lo[first:last], self.hi[first:last])
 
 
-class Answers:
-    """Facts in groups that come one after the other in time."""
+class Answers(Sequence[Fact]):
+    """Facts in time order; `Fact` objects are created when they are looked at."""
 
     __slots__ = ("_count", "_first", "_found", "_symbols")
 
-    def __init__(self, count: int, found: Found | Sequence[Group], first: int, symbols: Symbols) -> None:
+    def __init__(self, count: int, found: AnswerColumns | Sequence[FactGroup], first: int, symbols: Symbols) -> None:
         self._count = count
         self._found = found
         self._first = first
@@ -72,40 +76,52 @@ class Answers:
             keys = [[int(ranks[a]) for a in args] for args in rows.args.T]
             for i in sorted(range(len(rows)), key=keys.__getitem__):
                 args = tuple(self._symbols.value(int(a)) for a in rows.args[:, i])
-                yield Fact(name, args, grid.interval(int(rows.lo[i]), int(rows.hi[i])))
+                yield Fact(name, args, grid.to_interval(int(rows.lo[i]), int(rows.hi[i])))
 
-    def render(self, fmt: str = "text", iso: bool = False) -> bytes:
-        """The facts as text, one a line."""
-        from tidelog.data.render import render_rows
+    @overload
+    def __getitem__(self, index: int) -> Fact: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fact]: ...
+    def __getitem__(self, index: int | slice) -> Fact | list[Fact]:
+        return list(self)[index]
 
+    def render(self, format: FactFormat = "text", iso: bool = False) -> bytes:
+        """Print the facts, one per line, as `"text"`, `"jsonl"` or `"csv"`. Any other format raises a ValueError."""
+        from tidelog.data.fact_printer import check_format, render_rows
+
+        check_format(format)
+        if format == "csv":
+            from tidelog.data.fact_sheet import build_fact_sheet, render_csv
+
+            return render_csv(build_fact_sheet(self), iso)
         return b"".join(
-            render_rows(self._symbols, name, rows.args, rows.lo, rows.hi, grid.denominator, grid.timeline, iso, fmt)
+            render_rows(self._symbols, name, rows, grid, iso=iso, format=format)
             for name, rows, grid in self._groups()
             if len(rows)
         )
 
     def _repr_html_(self) -> str:
-        from tidelog.data.notebook import facts_html
+        from tidelog.data.notebook_view import facts_to_html
 
-        return facts_html(self, len(self))
+        return facts_to_html(self, len(self))
 
     def block(self) -> tuple[Rows, Grid, Symbols]:
-        """The answers of a step as they are inside, in no order."""
-        assert isinstance(self._found, Found), "late facts are not all of one predicate"
+        """Return the answers of a step in the engine's columns, in no order."""
+        assert isinstance(self._found, AnswerColumns), "late facts are not all of one predicate"
         return self._found.rows(self._first, self._first + self._count), self._found.grid, self._symbols
 
-    def _groups(self) -> Sequence[Group]:
-        if isinstance(self._found, Found):
+    def _groups(self) -> Sequence[FactGroup]:
+        if isinstance(self._found, AnswerColumns):
             return self._found.groups(self._first, self._first + self._count) if self._count else []
         return self._found
 
 
 @dataclass(frozen=True)
 class RuleCost:
-    """What a rule has cost: the text of it, its place in the program (from 0), what it has done, and how long it took.
+    """The cost of a rule: its text, its position in the program (from 0), its work and its time.
 
-    `work` counts how often the rule was tried, and what it looked at. Compiled code does not measure rules one by one,
-    so `seconds` is the rule's share of the time of all steps, in proportion to its work.
+    `work` counts how often the rule was tried and how many rows it looked at. Compiled code does not time single rules,
+    so `seconds` is the rule's share of the total time, in proportion to its work.
     """
 
     rule: str
@@ -114,10 +130,18 @@ class RuleCost:
     seconds: float
 
 
-class Step:
-    """One step of a reasoner: the clock, what came in, what is held after it, what it gave.
+def share_costs(rules: Sequence[Rule], work: Int64s, seconds: float) -> list[RuleCost]:
+    """Return the costs of rules with some work, most expensive first; time is shared in proportion to work."""
+    total = int(work.sum())
+    order = [int(number) for number in np.argsort(-work, kind="stable") if work[number]]
+    texts = {n: rules[n].text or format_rule(rules[n]) for n in order}
+    return [RuleCost(texts[n], n, int(work[n]), seconds * int(work[n]) / total) for n in order]
 
-    `window_facts` are intervals that will be forgotten some day, `history_atoms` those that hold for ever from now on.
+
+class StreamStep(Step[Fact]):
+    """The record of one step of a reasoner: its time, how many facts arrived, how many are held after it, its answers.
+
+    `window_facts` counts the held intervals that will be forgotten eventually, `history_atoms` those that hold forever.
     """
 
     __slots__ = ("_answers", "_clock", "_grid", "_late", "facts_in", "history_atoms", "seconds", "window_facts")
@@ -130,7 +154,7 @@ class Step:
         window_facts: int,
         history_atoms: int,
         nanoseconds: int,
-        answers: tuple[Found, int, int],
+        answers: tuple[AnswerColumns, int, int],
         late: Answers,
     ) -> None:
         self._clock = clock
@@ -143,20 +167,48 @@ class Step:
         self._late = late
 
     @property
-    def t(self) -> Time:
-        return -INF if self._clock == NEG_INF else self._grid.time(self._clock)
+    def time(self) -> Time:
+        return -INF if self._clock == NEG_INF else self._grid.to_time(self._clock)
 
-    def with_answers(self, answers: tuple[Found, int, int]) -> Step:
-        """The same step with other answers."""
+    def __len__(self) -> int:
+        _, first, last = self._answers
+        return last - first
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self.answers)
+
+    @overload
+    def __getitem__(self, index: int) -> Fact: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fact]: ...
+    def __getitem__(self, index: int | slice) -> Fact | list[Fact]:
+        return self.answers[index]
+
+    def with_answers(self, answers: tuple[AnswerColumns, int, int]) -> StreamStep:
+        """Return the same step with other answers."""
         nanoseconds = round(self.seconds * 1e9)
         held = self.window_facts, self.history_atoms
-        return Step(self._clock, self._grid, self.facts_in, *held, nanoseconds, answers, self._late)
+        return StreamStep(self._clock, self._grid, self.facts_in, *held, nanoseconds, answers, self._late)
 
     @property
     def answers(self) -> Answers:
+        """The answers that became certain."""
         found, first, last = self._answers
         return Answers(last - first, found, first, found.symbols)
 
     @property
     def late(self) -> Answers:
+        """The facts that arrived later than the delay allows."""
         return self._late
+
+
+class AnswerList(FactList, Step[Fact]):
+    """The answers of a step as a list of facts, which a notebook shows as a table; `time` is that of the clock."""
+
+    def __init__(self, step: StreamStep, iso: bool) -> None:
+        super().__init__(step.answers, iso)
+        self._time = step.time
+
+    @property
+    def time(self) -> Time:
+        return self._time

@@ -1,53 +1,54 @@
 """The streaming reasoner: a standing query over a stream that never ends.
 
-The input is complete up to the frontier F, which moves with the clock, less the delay that facts may have. What comes
-is derived from at once, into the future as far as it is known (an interval fact, a diamond, a box in a head), so what
-persists costs nothing while time passes. Rules with negation are evaluated stretch by stretch as their bodies become
-complete, and only if something changes in the stretch. An interval of the query is an answer once it has ended before
-the query's own frontier. Facts that no rule can look back at any more are forgotten.
+The input is complete up to the frontier F, which is the clock minus the allowed delay. Every fact that arrives is
+derived from at once, as far into the future as its consequences are known (an interval fact, a diamond, a box in a
+head), so facts that persist cost nothing while time passes. Rules with negation are evaluated span by span as their
+bodies become complete, and only where something changes in the span. An interval of the query is an answer once it has
+ended before the query's own frontier. Facts that no rule can look back at any more are forgotten.
 
-What is held and where it stands is in `evaluation`; here is what users call, and what they are told of each step.
+`query_evaluation` holds the facts and the position in the stream; this module is what users call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from math import lcm
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
-from tidelog.analysis.components import strata
-from tidelog.analysis.queries import known_predicates, require_known
+from tidelog.analysis.query_names import known_predicates, require_known_predicates
+from tidelog.compiler.choose_grid import find_grid
+from tidelog.compiler.compiled_program import Memory, Target
+from tidelog.compiler.passes import check_program
 from tidelog.data.dataset import Dataset
-from tidelog.data.notebook import Facts
-from tidelog.data.symbols import Symbols
-from tidelog.engine.steps import FRONTIER, JUDGED, LAST, NOW, REPORTED
-from tidelog.engine.store import Int64s, Rows
-from tidelog.language.printer import format_rule
+from tidelog.data.relation import finer
+from tidelog.data.symbol_table import Symbols
+from tidelog.engine.fact_store import Int64s, Rows
+from tidelog.engine.stream_kernel import JUDGED, LAST, NOW, REPORTED
+from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
+from tidelog.language.program_json import program_from_json
 from tidelog.language.syntax import Fact
-from tidelog.reasoning import AnyTime, ends_of, time_of, timeline_of
-from tidelog.streaming import given, snapshot
-from tidelog.streaming.ahead import Ahead, reach
-from tidelog.streaming.answers import Answers, Found, RuleCost, Step
-from tidelog.streaming.batch import Batch, Clock
-from tidelog.streaming.evaluation import Evaluation, finer
-from tidelog.streaming.remembered import Remembered, explained_by
-from tidelog.streaming.standing import chosen_memory
-from tidelog.streaming.state import pack, unpack
-from tidelog.streaming.times import Delay, Times, delays
-from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
-from tidelog.timeline.interval import INF, Time
+from tidelog.language.time_like import DurationLike, TimeLike, to_dated_time, to_duration, to_retention, to_time
+from tidelog.streaming import fact_input, snapshot
+from tidelog.streaming.answers import AnswerColumns, AnswerList, Answers, RuleCost, StreamStep, share_costs
+from tidelog.streaming.compiled_query import choose_memory
+from tidelog.streaming.completeness import compute_complete_bound, find_certain_pieces, find_open_intervals
+from tidelog.streaming.fact_log import FactLog, explain_from_log
+from tidelog.streaming.output_times import DelayLike, OutputTimesLike, parse_delays
+from tidelog.streaming.query_evaluation import Evaluation
+from tidelog.streaming.speculation import Speculation, plan_speculation
+from tidelog.streaming.state_format import pack, unpack
+from tidelog.streaming.step_layout import Batch, Clock
+from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.interval import INF, Bound, Time, TimelineName
 
 if TYPE_CHECKING:
     from tidelog.proofs.explanation import Explanation
 
 
 class Reasoner:
-    """A standing query over a stream of facts.
+    """A standing query over a stream of facts; a `Session` whose answers are facts.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("Twice(X) :- Hot(X), Diamondminus(0,10] Hot(X).")
@@ -63,109 +64,169 @@ class Reasoner:
         program: Program,
         query: str,
         *,
-        timeline: str | None = None,
+        timeline: TimelineName | None = None,
         background: Dataset | None = None,
-        delay: Delay = 0,
-        memory: str | None = None,
-        at: Times | None = None,
-        parts: bool = False,
-        remember: AnyTime | None = None,
+        delay: DelayLike = 0,
+        memory: Memory | None = None,
+        at: OutputTimesLike | None = None,
+        remember: DurationLike | None = None,
     ) -> None:
-        """`remember` keeps the facts of so long a time (or `"inf"`: all) for `explain`, beyond what the rules need."""
-        strata(program.rules)
+        """Prepare the query `query` over the rules of `program`.
+
+        `background` holds facts that are known before the stream begins. `delay` is how late facts may arrive, for all
+        predicates or by predicate. `memory="bounded"` insists on the bounded form. `at` asks for answers at points of
+        time instead of intervals: `"input"`, `"every:S"` or increasing times. `remember` keeps the facts of that length
+        of time (or `"inf"`: all) for `explain`, beyond what the rules need.
+        """
+        check_program(program, Target("stream", (query,), timeline))
         self.program = program
         self.query = query
         self.memory = memory
-        self.late = 0
-        self.taken = 0
-        #: Whether an answer comes in parts, as far as it is certain, rather than once it has ended.
-        self.parts = parts
-        #: The facts that came, for `explain`.
-        self.remembered = None if remember is None else Remembered(time_of(remember))
-        late = delays(delay)
-        dense = timeline_of(program, timeline) == "rational"
-        data = given.known(program, background)
-        require_known([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
+        #: How many facts arrived later than the delay allows.
+        self.late_count = 0
+        #: How many facts were taken, background included.
+        self.facts_taken = 0
+        #: Whether answers are reported piece by piece, as far as they are certain, instead of once they have ended.
+        self.partial = False
+        #: The facts that arrived, for `explain`.
+        self.fact_log = None if remember is None else FactLog(to_retention(remember))
+        delays = parse_delays(delay)
+        data = fact_input.load_background(program, background)
+        require_known_predicates([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
+        #: Whether times were given as dates, so that answers are printed with dates.
         self.dates = data.dates
-        fine = [end.denominator for end in (*ends_of(program), *late.values())]
-        grid = Grid(dense, lcm(data.denominator, *fine) if dense else 1)
-        #: What is held, and where it stands: in the middle of a feed, maybe further than what was shown.
-        self.evaluation = Evaluation(program, query, grid, chosen_memory(program, query, grid, memory), late, at)
-        self._ahead: Ahead | None = None
-        #: Where time stopped, once it has.
-        self.stopped: Time = INF
+        grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in delays.values())])
+        #: The facts held and the position in the stream. During `feed` it may be ahead of the last step given out.
+        self.evaluation = Evaluation(program, query, grid, choose_memory(program, query, grid, memory), delays, at)
+        self._speculation: Speculation | None = None
+        #: Where time stopped, once the stream has ended.
+        self.stopped_at: Time = INF
         #: What could not be kept when a state was loaded onto changed rules.
         self.notes: tuple[str, ...] = ()
-        self.taken += self.evaluation.begin(data)
-        self.stats = self._idle(len(data))
-        if self.remembered is not None:
-            self.remembered.take(-INF, data, self.stats)
+        self.facts_taken += self.evaluation.begin(data)
+        #: The record of the last step.
+        self.last_step = self._idle_step(len(data))
+        if self.fact_log is not None:
+            self.fact_log.add(-INF, data, self.last_step)
 
-    # What users call
+    # The session: push, advance, finish, save, load
 
-    def push(self, t: AnyTime, facts: Iterable[str | Fact] | Dataset = ()) -> list[Fact]:
-        """The clock is at t, and facts come; those without a time hold at t. More may come at t.
+    def push(self, t: TimeLike, facts: Iterable[str | Fact] | Dataset = ()) -> AnswerList:
+        """Advance the clock to t and add facts; facts given as text without a time hold at t. More may follow at t.
 
-        Returns the answers that have become certain.
+        Returns the list of answers that became certain. Facts that arrive later than the allowed delay are counted in
+        `late_count` and set aside, never mixed in.
         """
-        self._settle()
-        clock = time_of(t)
+        self._roll_back()
+        clock, dated = to_dated_time(t)
+        self.dates |= dated
         if isinstance(facts, Dataset):
-            data = given.timed(self.program, facts)
+            data = fact_input.read_time_arguments(self.program, facts)
         else:
-            data = given.gathered(self.program, list(facts), clock)
+            data = fact_input.read_facts(self.program, list(facts), clock)
             self.dates |= data.dates
         self.evaluation.fit(clock)
         data = self.evaluation.on_grid(data)
-        step = self._at_once(clock, False, data)
-        if self.remembered is not None:
-            self.remembered.take(clock, data, step)
-        return Facts(step.answers, self.dates)
+        step = self._run_step(clock, False, data)
+        if self.fact_log is not None:
+            self.fact_log.add(clock, data, step)
+        return AnswerList(step, self.dates)
 
-    def advance(self, t: AnyTime) -> list[Fact]:
-        """The clock is at t, and nothing more comes that holds at or before t, but for what the delay allows."""
-        self._settle()
-        clock = time_of(t)
+    def advance(self, t: TimeLike) -> AnswerList:
+        """Advance the clock to t and close t, except as the delay allows; return the answers that became certain."""
+        self._roll_back()
+        clock = to_time(t)
         self.evaluation.fit(clock)
-        return Facts(self._at_once(clock, True, None).answers, self.dates)
+        return AnswerList(self._run_step(clock, True, None), self.dates)
 
-    def held(self) -> dict[str, int]:
-        """How many atoms of each predicate are held; what operators remember counts as `(operators)`."""
-        self._settle()
-        found: dict[str, int] = {}
-        for number, name in enumerate(self.evaluation.form.names):
-            shown = "(operators)" if name.startswith("$") else name
-            found[shown] = found.get(shown, 0) + self.evaluation.store.size(number)
-        return found
+    def finish(self, until: TimeLike | None = None) -> AnswerList:
+        """End the stream, at `until` or else at the last time seen.
 
-    def work(self) -> Int64s:
-        """What each rule of the program has done since this reasoner was made or loaded: see `RuleCost`."""
+        Returns the last answers. Intervals that still hold are returned with a closed end.
+        """
+        return AnswerList(self.finish_step(until), self.dates)
+
+    def save(self) -> bytes:
+        """Return the whole state; `load` continues from it exactly."""
+        self._roll_back()
+        return pack(*snapshot.dump_reasoner(self))
+
+    @classmethod
+    def load(
+        cls,
+        state: bytes,
+        program: Program | None = None,
+        *,
+        query: str | None = None,
+        changed: bool = False,
+        background: Dataset | None = None,
+        at: OutputTimesLike | None = None,
+    ) -> Self:
+        """Return a reasoner that continues where the saved one stopped.
+
+        With `changed`, `program` may have other rules: the state keeps whatever still means the same, and `notes` says
+        what it cannot keep. A state holds the background that its own rules read; if new rules read more of it, pass
+        `background` again. Output times from a generator have to be passed again as `at`.
+        """
+        meta, arrays = unpack(state)
+        rules = program or program_from_json(meta)
+        query = query or meta["query"]
+        differs = snapshot.is_changed(meta, rules, query)
+        if differs and not changed:
+            raise snapshot.changed_rules_error(meta, rules)
+        delay = {name: Fraction(delay) for name, delay in meta["delays"]}
+        reasoner = cls(rules, query, timeline=meta["timeline"], delay=delay, memory=meta["memory"])
+        reasoner.partial = meta["parts"]
+        reasoner.notes = snapshot.restore_reasoner(reasoner, meta, arrays, differs, background)
+        if meta["at"] is not None:
+            reasoner.evaluation.restore_times(meta["at"], at)
+        reasoner.last_step = reasoner._idle_step(0)
+        return reasoner
+
+    # What the reasoner holds, costs and can explain
+
+    def count_held_atoms(self) -> dict[str, int]:
+        """Count the atoms held per predicate; the memory of operators counts as `(operators)`."""
+        self._roll_back()
+        counts: dict[str, int] = {}
+        for number, predicate in enumerate(self.evaluation.form.names):
+            name = "(operators)" if is_hidden(predicate) else predicate
+            counts[name] = counts.get(name, 0) + self.evaluation.store.size(number)
+        return counts
+
+    def rule_work(self) -> Int64s:
+        """Return the work per rule since this reasoner was created or loaded, in the unit of `RuleCost.work`."""
         return self.evaluation.work()
 
-    def slowest(self, count: int | None = None) -> list[RuleCost]:
-        """What the rules have cost since this reasoner was made or loaded, the most expensive first.
+    def count_undefined(self) -> int:
+        """Return how many rows had an undefined operation so far, or a value that is not a number in a sum.
+
+        >>> import tidelog as tl
+        >>> reasoner = tl.Reasoner(tl.Program.parse("Share(X, 1 / N) :- Of(X, N)."), "Share")
+        >>> answers = reasoner.push(0, ["Of(a, 0)", "Of(b, 4)"])
+        >>> reasoner.count_undefined()
+        1
+        """
+        numbers = self.evaluation.numbers
+        return 0 if numbers is None else numbers.steps.undefined
+
+    def slowest_rules(self, count: int | None = None) -> list[RuleCost]:
+        """Return the cost of the rules since this reasoner was created or loaded, most expensive first.
 
         >>> import tidelog as tl
         >>> program = tl.Program.parse("Pair(X,Y) :- A(X), A(Y). Big(X) :- A(X), X > 8.")
         >>> reasoner = tl.Reasoner(program, "Pair")
         >>> answers = reasoner.push(0, [f"A({i})" for i in range(10)])
-        >>> [(cost.rule, cost.work > 100) for cost in reasoner.slowest()]
+        >>> [(cost.rule, cost.work > 100) for cost in reasoner.slowest_rules()]
         [('Pair(X,Y) :- A(X), A(Y).', True)]
         """
-        work = self.work()
-        total = int(work.sum())
-        order = [int(number) for number in np.argsort(-work, kind="stable")[:count] if work[number]]
-        seconds = self.evaluation.stepper.nanoseconds / 1e9
-        rules = self.program.rules
-        return [
-            RuleCost(rules[n].text or format_rule(rules[n]), n, int(work[n]), seconds * int(work[n]) / total)
-            for n in order
-        ]
+        return share_costs(self.program.rules, self.rule_work(), self.evaluation.stepper.nanoseconds / 1e9)[:count]
 
     def explain(self, fact: str | Fact, *, depth: int | None = None) -> Explanation:
-        """Why a fact holds, or why not, from the facts that were remembered, or else from what is still held.
+        """Explain why a fact holds or not, from the remembered facts or else from those still held.
 
-        A stream forgets what its rules cannot need any more; `notes` of the explanation say what cannot be shown.
+        To get full explanations, create the reasoner with `remember=`: a stream forgets facts that its rules cannot
+        need any more. The explanation's `notes` say what is missing.
 
         >>> import tidelog as tl
         >>> program = tl.Program.parse("Twice(X) :- Hot(X), Diamondminus(0,10] Hot(X).")
@@ -177,132 +238,97 @@ class Reasoner:
         └─ Diamondminus(0,10] Hot(t1) at 8
            └─ Hot(t1)@0  given
         """
-        self._settle()
-        return explained_by(self, fact, depth)
+        self._roll_back()
+        return explain_from_log(self, fact, depth)
 
-    def finish(self, until: AnyTime | None = None) -> list[Fact]:
-        """The end of the stream: the last answers, and what is still open, with a closed end."""
-        return Facts(self.end(until).answers, self.dates)
+    def feed(
+        self, data: Dataset, *, step: DurationLike | None = None, until: TimeLike | None = None
+    ) -> Iterator[StreamStep]:
+        """Process a dataset step by step, in order of arrival or, where that is unknown, of time.
 
-    def feed(self, data: Dataset, *, step: Fraction | None = None, until: AnyTime | None = None) -> Iterator[Step]:
-        """Facts in the order in which they came (or, where that is not known, of time), step by step.
-
-        A step is a new time, or all times in the same multiple of `step`; what begins after `until` is left out.
+        Yields one step per time, or per multiple of `step`. Facts that begin after `until` are left out. Several steps
+        may be evaluated ahead in one kernel call (see `speculation`); using the reasoner between two steps rolls back.
         """
-        self._settle()
+        self._roll_back()
         evaluation = self.evaluation
         if until is not None:
-            evaluation.fit(time_of(until))
-        data = given.timed(self.program, data)
+            evaluation.fit(to_time(until))
+        data = fact_input.read_time_arguments(self.program, data)
         self.dates |= data.dates
         data = evaluation.on_grid(data)
-        if self.remembered is not None:
-            self.remembered.take(-INF, data)
+        if self.fact_log is not None:
+            self.fact_log.add(-INF, data)
         grid, symbols, clock = evaluation.grid, evaluation.symbols, evaluation.clock
-        length = 0 if step is None else max(1, int(step * grid.denominator * grid.tick))
-        last = POS_INF if until is None else evaluation.position(time_of(until))
+        length = 0 if step is None else max(1, int(to_duration(step) * grid.denominator * grid.tick))
+        last = POS_INF if until is None else evaluation.position(to_time(until))
         batch = evaluation.batch(data, clock, length, last)
-        self.taken += evaluation.take_first(batch)
+        self.facts_taken += evaluation.take_first(batch)
         done = 0
-        ahead = True
+        may_speculate = evaluation.numbers is None
         while done < len(batch.counts):
             if evaluation.grid is not grid or evaluation.symbols is not symbols:
-                # Something else came between two steps, and times or constants have other numbers now.
+                # Other calls between two steps have renumbered times or constants.
                 factor = evaluation.grid.denominator // grid.denominator
                 grid, symbols = evaluation.grid, evaluation.symbols
                 clock = Clock(*(finer(at, factor) for at in clock))
                 last, length = finer(last, factor), factor * length
                 batch = evaluation.batch(evaluation.on_grid(data), clock, length, last)
-            stop = reach(batch, done, evaluation.store.nbytes()) if ahead else done + 1
+            stop = plan_speculation(batch, done, evaluation.store.nbytes()) if may_speculate else done + 1
             mark = evaluation.mark() if stop > done + 1 else None
             found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
-            mine = self._ahead = None if mark is None else Ahead(mark, batch, done, done)
+            mine = self._speculation = None if mark is None else Speculation(mark, batch, done, done)
             try:
-                for shown in self._shown(batch, found, taken, done, stop):
+                for record in self._give_steps(batch, found, taken, done, stop):
                     done += 1
                     if mine:
-                        mine.shown = done
+                        mine.given = done
                         if done == stop:
-                            self._ahead = None
-                    if self.remembered is not None:
-                        self.remembered.leave_out(shown.late)
-                    yield shown
-                    if mine and self._ahead is not mine and done < stop:
-                        ahead = False  # someone looked at how things stood after this step, so others come one by one
+                            self._speculation = None
+                    if self.fact_log is not None:
+                        self.fact_log.exclude(record.late)
+                    yield record
+                    if mine and self._speculation is not mine and done < stop:
+                        may_speculate = False  # the caller used the reasoner between steps and will do so again
                         break
             finally:
-                if mine and self._ahead is mine:
-                    self._settle()
+                if mine and self._speculation is mine:
+                    self._roll_back()
             if violated and done == stop:
                 raise violated
         evaluation.seen = batch.seen
         evaluation.forget_names()
 
-    def end(self, until: AnyTime | None = None) -> Step:
-        """The end of the stream as a step: time stops at the last time that came, or at `until`."""
-        self._settle()
+    def finish_step(self, until: TimeLike | None = None) -> StreamStep:
+        """End the stream as `finish` does, and return the record of the step."""
+        self._roll_back()
         evaluation = self.evaluation
         if until is not None:
-            evaluation.fit(time_of(until))
-            stop = evaluation.position(time_of(until))
+            evaluation.fit(to_time(until))
+            stop = evaluation.position(to_time(until))
         else:
             stop = int(max(evaluation.at[NOW], evaluation.at[LAST]))
         if stop in (NEG_INF, POS_INF):
-            return self.stats
+            return self.last_step
         began = perf_counter_ns()
         found, violated = evaluation.stop(stop)
-        self.stopped = evaluation.grid.time(stop)
-        self.stats = self._idle(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
+        self.stopped_at = evaluation.grid.to_time(stop)
+        self.last_step = self._idle_step(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
         if violated:
-            violated.step = self.stats
+            violated.step = self.last_step
             raise violated
-        return self.stats
+        return self.last_step
 
-    def save(self) -> bytes:
-        """The whole state, from which `load` goes on exactly."""
-        self._settle()
-        return pack(*snapshot.taken(self))
+    # For the stages of a pipeline, and for alerts
 
-    @staticmethod
-    def load(
-        state: bytes,
-        program: Program | None = None,
-        *,
-        query: str | None = None,
-        changed: bool = False,
-        background: Dataset | None = None,
-        at: Times | None = None,
-    ) -> Reasoner:
-        """A reasoner that goes on where the saved one stopped.
+    def take_step(
+        self, t: Time, data: Dataset, *, closed: bool = False, times: Iterable[Fraction] | None = None
+    ) -> StreamStep:
+        """Add facts that have their own times, in any order, then advance the clock to t; return the step.
 
-        With `changed`, `program` may have other rules: what can be kept is kept, and `notes` says what cannot. A state
-        has the background that its own rules read; where others read more of it, give it again. Output times that were
-        given one by one have to be given again as `at`.
+        More facts may follow at t unless it is `closed`. `times` are the stream's own time points, where these are not
+        the times of the facts.
         """
-        meta, arrays = unpack(state)
-        rules = program or snapshot.program_of(meta)
-        query = query or meta["query"]
-        differs = snapshot.is_changed(meta, rules, query)
-        if differs and not changed:
-            raise snapshot.other_program(meta, rules)
-        delay = {name: Fraction(delay) for name, delay in meta["delays"]}
-        reasoner = Reasoner(rules, query, timeline=meta["timeline"], delay=delay, memory=meta["memory"])
-        reasoner.parts = meta["parts"]
-        reasoner.notes = snapshot.put_back(reasoner, meta, arrays, differs, background)
-        if meta["at"] is not None:
-            reasoner.evaluation.restore_times(meta["at"], at)
-        reasoner.stats = reasoner._idle(0)
-        return reasoner
-
-    # What stages of a pipeline and alerts call
-
-    def take(self, t: Time, data: Dataset, *, closed: bool = False, times: Iterable[Fraction] | None = None) -> Step:
-        """Facts have come, each with its time and in any order, and then the clock goes to t: a step.
-
-        More may come at t, unless it is closed. `times` are the stream's own time points, where they are not those of
-        these facts.
-        """
-        self._settle()
+        self._roll_back()
         self.evaluation.fit(t)
         self.dates |= data.dates
         data = self.evaluation.on_grid(data)
@@ -311,65 +337,46 @@ class Reasoner:
         now, before, seen = self.evaluation.clock
         complete = NEG_INF - 1 if now == NEG_INF else before
         reported = int(self.evaluation.at[REPORTED])
-        if self.parts:
-            self.evaluation.at[JUDGED] = -1  # what persists has to be told, too
-        step = self._at_once(t, closed, data, Clock(now, complete, seen), own=times is None)
-        if self.remembered is not None:
-            self.remembered.take(t, data, step)
-        return self._part(step, reported) if self.parts else step
+        if self.partial:
+            self.evaluation.at[JUDGED] = -1  # intervals that persist must be reported, too
+        step = self._run_step(t, closed, data, Clock(now, complete, seen), own=times is None)
+        if self.fact_log is not None:
+            self.fact_log.add(t, data, step)
+        return self._report_partial(step, reported) if self.partial else step
 
-    def begin(self, t: Time) -> None:
-        """Output times that are multiples begin with a stream that begins at t, although facts may come before it."""
+    def start_output_times(self, t: Time) -> None:
+        """Begin output times that are multiples at t, even if facts arrive that are earlier."""
         if not isinstance(t, float):
             self.evaluation.start_times(t)
 
     @property
-    def complete(self) -> tuple[Time, bool]:
-        """Up to when all answers are known, and whether that time itself is included."""
-        at, grid = self.evaluation.complete, self.evaluation.grid
-        if at <= NEG_INF:
-            return -INF, False
-        if grid.dense and at & 1:
-            return grid.time(at + 1), False
-        return grid.time(at), True
+    def complete_until(self) -> Bound:
+        """The time up to which all answers are known, and whether that time is included."""
+        return compute_complete_bound(self.evaluation)
 
-    def begun(self, after: tuple[Time, bool] | None = None) -> tuple[Answers, tuple[Time, bool]]:
-        """The intervals of the query that hold up to where all is known, and have not been seen to end there; of those
-        that began after a time, if given. Second, up to when all is known, and whether that time is included."""
-        self._settle()
-        evaluation, grid, since = self.evaluation, self.evaluation.grid, NEG_INF - 1
-        if after is not None and not isinstance(after[0], float):
-            ticks = int(after[0] * grid.denominator) * grid.tick
-            since = ticks if after[1] else ticks - 1
-        rows = evaluation.holding(evaluation.complete, since)
-        found = evaluation.answers(rows)
-        # Where evaluation was put off, nothing begins or ends.
-        frontier = int(evaluation.at[FRONTIER])
-        if frontier <= NEG_INF:
-            return Answers(0, found, 0, found.symbols), (-INF, False)
-        known = frontier - evaluation.task.ahead
-        included = grid.dense and not known & 1
-        return Answers(len(rows), found, 0, found.symbols), (grid.time(known if included else known + 1), included)
+    def open_intervals(self, after: Bound | None = None) -> tuple[Answers, Bound]:
+        """Return the intervals of the query that have begun and are not known to end, and the bound of that knowledge.
 
-    def _part(self, step: Step, reported: int) -> Step:
-        """A step with what holds between two positions, instead of what has ended."""
-        evaluation = self.evaluation
-        until = evaluation.complete
-        ended, _, _ = step.answers.block()
-        rows = evaluation.holding(until)
-        # What ended at the last position of the step before was told then.
-        rows = Rows.joined([ended.where(ended.hi < until), rows], len(rows.args))
-        rows = rows.clipped(reported if reported == NEG_INF else reported + 1, until)
-        evaluation.at[REPORTED] = max(until, reported)
-        self.stats = step.with_answers((evaluation.answers(rows), 0, len(rows)))
-        return self.stats
+        With `after`, only intervals that began after that bound. A bound is a time and whether it is included.
+        """
+        self._roll_back()
+        return find_open_intervals(self.evaluation, after)
+
+    def _report_partial(self, step: StreamStep, reported: int) -> StreamStep:
+        """Replace the answers of a step by the pieces of intervals that hold after the position `reported`."""
+        rows = find_certain_pieces(self.evaluation, step.answers.block()[0], reported)
+        self.evaluation.at[REPORTED] = max(self.evaluation.complete, reported)
+        self.last_step = step.with_answers((self.evaluation.answers(rows), 0, len(rows)))
+        return self.last_step
 
     # Steps
 
-    def _at_once(self, t: Time, over: bool, data: Dataset | None, came: Clock | None = None, own: bool = True) -> Step:
-        """One step at a time of the clock, which never goes back; the facts came while it stood at `came`, if given.
+    def _run_step(
+        self, t: Time, over: bool, data: Dataset | None, came: Clock | None = None, own: bool = True
+    ) -> StreamStep:
+        """Run one step at time t; the clock never goes back. The facts arrived while it stood at `came`, if given.
 
-        `own` tells that their times are the stream's own.
+        `own` says that the times of the facts are the stream's own time points.
         """
         evaluation, grid = self.evaluation, self.evaluation.grid
         now, closed, seen = evaluation.clock
@@ -382,58 +389,62 @@ class Reasoner:
         if data is not None and len(data):
             clock = Clock(now, came.closed if came else closed, seen)
             batch = evaluation.batch(data, clock, fixed=True, own=own)
-            self.taken += evaluation.take_first(batch)
+            self.facts_taken += evaluation.take_first(batch)
             if len(batch.counts):
                 todo, count = batch.todo, int(batch.counts[0])
-                late = self._late(batch, 0)
+                late = self._count_late(batch, 0)
         todo.clocks[:], todo.over[:] = now, over
         if now == NEG_INF:
-            self.stats = self._idle(0)
-            return self.stats
+            self.last_step = self._idle_step(0)
+            return self.last_step
         found, taken, _, violated = evaluation.run(todo, 0, 1)
         finite, endless, nanoseconds, answers = taken[0].tolist()
-        self.taken += count
-        step = self.stats = Step(now, grid, count, finite, endless, nanoseconds, (found, 0, answers), late)
+        self.facts_taken += count
+        step = self.last_step = StreamStep(now, grid, count, finite, endless, nanoseconds, (found, 0, answers), late)
         evaluation.forget_names()
         if violated:
             violated.step = step
             raise violated
         return step
 
-    def _settle(self) -> None:
-        """Goes back to the last step that was asked for, if others were taken after it."""
-        ahead, self._ahead = self._ahead, None
-        if ahead:
-            ahead.settle(self.evaluation)
+    def _roll_back(self) -> None:
+        """Undo the steps that were evaluated ahead and not given out."""
+        speculation, self._speculation = self._speculation, None
+        if speculation:
+            speculation.roll_back(self.evaluation)
 
-    def _late(self, batch: Batch, step: int) -> Answers:
-        """The facts of a step that came too late, which are counted."""
+    def _count_late(self, batch: Batch, step: int) -> Answers:
+        """Count the late facts of a step, and return them."""
         if step not in batch.late:
             return _NONE
         groups = batch.late[step]
-        self.late += len(groups)
+        self.late_count += len(groups)
         return Answers(len(groups), groups, 0, batch.symbols)
 
-    def _shown(self, batch: Batch, found: Found, taken: Int64s, first: int, stop: int) -> Iterator[Step]:
-        """Steps that were taken, one after the other, each noted as it is shown."""
+    def _give_steps(
+        self, batch: Batch, found: AnswerColumns, taken: Int64s, first: int, stop: int
+    ) -> Iterator[StreamStep]:
+        """Yield the records of evaluated steps, each counted as it is given out."""
         clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
         begin = 0
         grid, any_late = self.evaluation.grid, bool(batch.late)
         rows = zip(clocks, counts, taken[first:stop].tolist(), strict=True)
         for number, (clock, count, (finite, endless, nanoseconds, end)) in enumerate(rows, first):
-            late = self._late(batch, number) if any_late else _NONE
-            self.taken += count
-            self.stats = Step(clock, grid, count, finite, endless, nanoseconds, (found, begin, end), late)
+            late = self._count_late(batch, number) if any_late else _NONE
+            self.facts_taken += count
+            self.last_step = StreamStep(clock, grid, count, finite, endless, nanoseconds, (found, begin, end), late)
             begin = end
-            yield self.stats
+            yield self.last_step
 
-    def _idle(self, count: int, answers: tuple[Found, int, int] | None = None, nanoseconds: int = 0) -> Step:
-        """A step as things stand."""
+    def _idle_step(
+        self, count: int, answers: tuple[AnswerColumns, int, int] | None = None, nanoseconds: int = 0
+    ) -> StreamStep:
+        """Return the record of a step in which nothing was evaluated."""
         evaluation = self.evaluation
         finite, endless = evaluation.held
         none = evaluation.answers(Rows.empty(0)), 0, 0
         now = int(evaluation.at[NOW])
-        return Step(now, evaluation.grid, count, finite, endless, nanoseconds, answers or none, _NONE)
+        return StreamStep(now, evaluation.grid, count, finite, endless, nanoseconds, answers or none, _NONE)
 
 
 _NONE = Answers(0, (), 0, Symbols())

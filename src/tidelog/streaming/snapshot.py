@@ -1,8 +1,7 @@
-"""A reasoner's whole state as data, and back; also onto rules that have changed in the meantime (see `changed`)."""
+"""Dump the whole state of a reasoner, and restore it, also onto changed rules (see `state_migration`)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import blake2b
 from math import lcm
 from typing import TYPE_CHECKING, Any
@@ -10,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.data.columns import refined
+from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.data.dataset import Dataset
-from tidelog.engine.steps import EVALUATED, FRONTIER, LAST, NOW, REPORTED
-from tidelog.engine.store import Rows, Store
-from tidelog.engine.tables import LENGTH, PRED
+from tidelog.data.relation import finer, refine_pairs
+from tidelog.engine.fact_store import Rows, Store
+from tidelog.engine.store_tables import LENGTH, PRED
+from tidelog.engine.stream_kernel import EVALUATED, FRONTIER, LAST, NOW, REPORTED
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
-from tidelog.language.tree import facts_of, rules_of, to_tree
-from tidelog.streaming import given
-from tidelog.streaming.changed import Old, notes, sorted_out
-from tidelog.streaming.evaluation import finer
-from tidelog.streaming.standing import Standing, standing
-from tidelog.streaming.state import unpack
+from tidelog.language.program_json import program_from_json, program_to_json
+from tidelog.language.syntax_json import nodes_to_json
+from tidelog.streaming import fact_input
+from tidelog.streaming.compiled_query import compile_query
+from tidelog.streaming.state_format import unpack
+from tidelog.streaming.state_migration import SavedState, describe_migration, select_kept_facts
 from tidelog.timeline.interval import format_time
 
 if TYPE_CHECKING:
@@ -32,48 +32,46 @@ Meta = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
 
-def taken(reasoner: Reasoner) -> tuple[Meta, Arrays]:
-    """Everything that a reasoner is, as JSON and arrays."""
+def dump_reasoner(reasoner: Reasoner) -> tuple[Meta, Arrays]:
+    """Return the whole state of a reasoner, as JSON values and arrays."""
     evaluation = reasoner.evaluation
     form, output = evaluation.form, evaluation.output
     arrays: Arrays = evaluation.store.held()
+    if evaluation.numbers is not None:
+        arrays |= evaluation.numbers.state()
     arrays["names"], arrays["names.at"] = evaluation.symbols.texts()
     lengths = np.bincount(arrays["atoms"][:, PRED], arrays["atoms"][:, LENGTH], len(form.names)).astype(np.int64)
     meta: Meta = {
-        "program": str(reasoner.program),
-        "rules": to_tree(reasoner.program.rules),
-        "facts": to_tree(reasoner.program.facts),
-        "syntax": "tdl" if reasoner.program.temporal else "dmtl",
-        "source": reasoner.program.source,
+        **program_to_json(reasoner.program),
         "query": reasoner.query,
         "timeline": "rational" if form.grid.dense else "integer",
         "memory": reasoner.memory,
-        "parts": reasoner.parts,
+        "parts": reasoner.partial,
         "bounded": evaluation.bounded,
         "form": _fingerprint(form),
         "delays": [[name, str(delay)] for name, delay in evaluation.delays.items()],
         "at": None if output is None else output.state(),
-        "clock": format_time(reasoner.stats.t),
+        "clock": format_time(reasoner.last_step.time),
         "denominator": form.grid.denominator,
         "positions": evaluation.at[: REPORTED + 1].tolist(),
         "dates": reasoner.dates,
-        "late": reasoner.late,
-        "taken": reasoner.taken,
+        "late": reasoner.late_count,
+        "taken": reasoner.facts_taken,
         "predicates": [[name, form.arities[name], int(lengths[i])] for i, name in enumerate(form.names)],
     }
     return meta, arrays
 
 
-def put_back(
+def restore_reasoner(
     reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool, background: Dataset | None = None
 ) -> tuple[str, ...]:
-    """Gives a new reasoner the state of an old one; returns notes on what could not be kept.
+    """Give a new reasoner a saved state; return notes on what could not be kept.
 
-    `background` is what changed rules may read of it; what the state holds of it stays as it is.
+    `background` holds facts that only the changed rules read; background in the state stays as it is.
     """
     evaluation = reasoner.evaluation
-    reasoner.dates, reasoner.late, reasoner.taken = meta["dates"], meta["late"], meta["taken"]
-    known = given.known(reasoner.program, background)
+    reasoner.dates, reasoner.late_count, reasoner.facts_taken = meta["dates"], meta["late"], meta["taken"]
+    known = fact_input.load_background(reasoner.program, background)
     factor = 1
     if changed and evaluation.grid.dense:  # the new rules, or what they read, may need a finer grid
         denominator = lcm(meta["denominator"], evaluation.grid.denominator, known.denominator)
@@ -82,67 +80,62 @@ def put_back(
     ids = evaluation.stand(factor * meta["denominator"], at, (arrays["names"], arrays["names.at"]))
     if not changed:
         if _fingerprint(evaluation.form) != meta["form"]:
-            raise _other("this version of tidelog evaluates the program in another way than the one that saved it")
+            raise _other_rules_error(
+                "this version of tidelog evaluates the rules differently from the one that saved the state"
+            )
         evaluation.take_over(arrays, ids)
         return ()
     store = Store([arity for _, arity, _ in meta["predicates"]], evaluation.grid.dense, np.zeros(1, np.int64))
     store.put(arrays, ids)
-    # Records that wait for their time are as true as what is held.
+    # Deferred records are as true as the facts that are held.
     waiting = store.deferred()
     held = {}
     for i, (name, arity, _) in enumerate(meta["predicates"]):
-        rows = Rows.joined([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
-        held[name] = Rows(rows.args, *refined(rows.lo, rows.hi, factor))
-    old = program_of(meta)
-    before = standing(old, meta["query"], evaluation.grid, meta["bounded"])
-    state = Old(
+        rows = Rows.concatenate([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
+        held[name] = Rows(rows.args, *refine_pairs(rows.lo, rows.hi, factor))
+    old = program_from_json(meta)
+    before = compile_query(old, meta["query"], evaluation.grid, meta["bounded"])
+    state = SavedState(
         old,
         before,
         meta["query"],
         held,
-        min(at[FRONTIER], at[EVALUATED]) if before.negations else at[FRONTIER],
+        min(at[FRONTIER], at[EVALUATED]) if before.waiting else at[FRONTIER],
         max(at[NOW], at[LAST]),
     )
-    kept = sorted_out(state, reasoner.program, evaluation.form, frozenset(name for name, _ in known.relations))
-    reasoner.taken += evaluation.derive(kept.rows, known)
-    return tuple(notes(state, evaluation.form, kept, reasoner.query, reasoner.dates))
-
-
-def program_of(meta: Meta) -> Program:
-    """The program that a state was saved with; its own rules, which need not be all that its text has."""
-    rules, facts = rules_of(meta["rules"]), facts_of(meta["facts"])
-    if meta["syntax"] == "tdl":
-        return replace(Program.parse(meta["program"], syntax="tdl", source=meta["source"]), rules=rules, facts=facts)
-    return Program(rules, "rational", facts, source=meta["source"])
+    kept = select_kept_facts(state, reasoner.program, evaluation.form, frozenset(name for name, _ in known.relations))
+    reasoner.facts_taken += evaluation.derive(kept.rows, known)
+    return tuple(describe_migration(state, evaluation.form, kept, reasoner.query, reasoner.dates))
 
 
 def is_changed(meta: Meta, program: Program, query: str) -> bool:
-    now = str(program), to_tree(program.rules), query
+    now = str(program), nodes_to_json(program.rules), query
     return now != (meta["program"], meta["rules"], meta["query"])
 
 
-def differs(state: bytes, program: Program, query: str) -> bool:
-    """Whether a state was saved with other rules."""
+def has_other_rules(state: bytes, program: Program, query: str) -> bool:
+    """Return whether a state was saved with other rules or another query."""
     return is_changed(unpack(state)[0], program, query)
 
 
-def other_program(meta: Meta, program: Program) -> TidelogError:
+def changed_rules_error(meta: Meta, program: Program) -> TidelogError:
     mine, theirs = set(str(program).splitlines()), set(meta["program"].splitlines())
     new, gone = sorted(mine - theirs), sorted(theirs - mine)
     shown = "; ".join([f"new: {rule}" for rule in new[:2]] + [f"gone: {rule}" for rule in gone[:2]])
-    return _other(f"the state was saved with other rules ({shown or 'another query'})")
+    return _other_rules_error(f"the state was saved with other rules ({shown or 'another query'})")
 
 
-def _other(reason: str) -> TidelogError:
+def _other_rules_error(reason: str) -> TidelogError:
     return TidelogError(
         Diagnostic(
             "TL403",
             reason,
-            law="a state goes on with the rules that it was saved with, unless told to take what it can",
+            law="a state continues with the rules that it was saved with, unless a change is asked for",
             help="ask for the change (`--changed-rules`, or `changed=True` in Python), or start without the state",
         )
     )
 
 
-def _fingerprint(form: Standing) -> str:
-    return blake2b(repr(form.rules).encode(), digest_size=16).hexdigest()
+def _fingerprint(form: CompiledProgram) -> str:
+    steps = repr(form.steps) if form.numeric else ""
+    return blake2b((repr(form.rules) + steps).encode(), digest_size=16).hexdigest()

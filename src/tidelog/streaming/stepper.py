@@ -1,59 +1,74 @@
-"""Steps in compiled code, many in one call (`engine.steps`), with the room that they need.
+"""Run many steps in one call of the stream kernel, and give it the space that it needs.
 
-A call comes back where something is full, or has to be looked at; then there is more room, and it goes on.
+A call returns where an array is full or something has to be decided in Python; the next call resumes there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
-from tidelog.engine import steps, window
-from tidelog.engine.steps import EMPTY, LATER_END, N_FOUND, N_TIMES, NEEDED, Task, Todo
-from tidelog.engine.store import Int64s
-from tidelog.reasoning import Inconsistent
-from tidelog.streaming.standing import Engine
-from tidelog.streaming.times import OutputTimes
+from tidelog.engine import retention, stream_kernel
+from tidelog.engine.fact_store import Int64s
+from tidelog.engine.stream_kernel import EMPTY, END, LATER_END, N_FOUND, N_TIMES, NEEDED, Task, Todo
+from tidelog.errors import Inconsistent
+from tidelog.streaming.output_times import OutputTimes
+from tidelog.streaming.stream_plans import StreamEngine
 
-#: Words of deferred records that are left as they are; once there are more, and twice as many as there were after the
-#: last time, those of one atom that meet are made one.
+#: Deferred records of one atom that touch are merged once there are more words than this, and twice as many as after
+#: the last merge.
 FEW_DEFERRED = 512
 
 NOTHING = np.empty(0, np.int64)
 
 
+class Decisions(Protocol):
+    """What the stream kernel asks for while it takes steps."""
+
+    def find_violation(self) -> Inconsistent | None:
+        """Return the first violated constraint, if any."""
+
+    def compute(self) -> Int64s:
+        """Return the records that calculations derive from the pieces in the log."""
+
+    def aggregate(self) -> Int64s:
+        """Return the records that the aggregations due now derive."""
+
+
 class Stepper:
-    """The queues of steps and the room for their answers, which grow as need be and are used again."""
+    """The queues of the stream kernel and the space for its answers, which grow as needed and are reused."""
 
     def __init__(self) -> None:
-        #: The nanoseconds of all steps.
+        #: The nanoseconds of all steps so far.
         self.nanoseconds = 0
         self._queue, self._following = np.empty(256, np.int64), np.empty(256, np.int64)
-        self._found = window.Found(NOTHING.astype(np.int32), NOTHING, NOTHING)
+        self._found = retention.Found(NOTHING.astype(np.int32), NOTHING, NOTHING)
         self._deferred = FEW_DEFERRED
 
     def take(
         self,
-        engine: Engine,
+        engine: StreamEngine,
         task: Task,
         at: Int64s,
         output: OutputTimes | None,
         todo: Todo,
         first: int,
         stop: int,
-        violation: Callable[[], Inconsistent | None],
-    ) -> tuple[window.Found, Int64s, int, Inconsistent | None]:
-        """Takes steps. Returns their answers, what is noted of them, up to which step it came, maybe not to all, and
-        what `violation` said if a constraint is violated."""
+        decisions: Decisions,
+    ) -> tuple[retention.Found, Int64s, int, Inconsistent | None]:
+        """Take steps, perhaps not all.
+
+        Return answers, records, the next step, and the violated constraint if there is one.
+        """
         store, code = engine.store, engine.code
-        taken = np.empty((stop, steps.NOTES), np.int64)
+        taken = np.empty((stop, stream_kernel.NOTES), np.int64)
         at[N_FOUND] = 0
         heap = output.heap if output else NOTHING
         step, violated = first, None
         while True:
             at[LATER_END] = store.later_end
-            status, step, self._queue, self._following, store.later = steps.take(
+            status, step, self._queue, self._following, store.later = stream_kernel.take(
                 code,
                 store.tables(code),
                 task,
@@ -69,29 +84,33 @@ class Stepper:
                 store.later,
             )
             store.later_end = int(at[LATER_END])
-            if status == steps.STORE_FULL:
+            if status == stream_kernel.STORE_FULL:
                 store.grow()
-            elif status == steps.QUEUE_FULL:
-                records = int(_length(todo.record_ends, step)) + store.later_end
-                self._grow_queue(max(records, 4 * (len(task.plans) + len(task.visits)) + steps.ASKED))
+            elif status == stream_kernel.QUEUE_FULL:
+                records = int(_count_in_step(todo.record_ends, step)) + store.later_end
+                self._grow_queue(max(records, 4 * (len(task.plans) + len(task.visits)) + stream_kernel.ASKED))
                 if output is not None:
-                    heap = output.with_room(int(at[N_TIMES] + _length(todo.time_ends, step)))
-            elif status == steps.ANSWERS_FULL:
-                self._found = _larger(self._found, int(at[NEEDED]), task.arity)
-            elif status == steps.SPARSE:
+                    heap = output.with_room(int(at[N_TIMES] + _count_in_step(todo.time_ends, step)))
+            elif status == stream_kernel.ANSWERS_FULL:
+                self._found = _enlarge(self._found, int(at[NEEDED]), task.arity)
+            elif status == stream_kernel.SPARSE:
                 store.compact()
                 at[EMPTY] = 0
-            elif status == steps.VIOLATED:
-                violated, stop = violation(), step + 1
+            elif status == stream_kernel.VIOLATED:
+                violated, stop = decisions.find_violation(), step + 1
+            elif status == stream_kernel.LOGGED:
+                self._queue, at[END] = with_room(self._queue, decisions.compute(), 0)
+            elif status == stream_kernel.AGGREGATE:
+                self._queue, at[END] = with_room(self._queue, decisions.aggregate(), int(at[END]))
             else:
                 break
-        self.nanoseconds += int(taken[first:step, steps.TOOK].sum())
+        self.nanoseconds += int(taken[first:step, stream_kernel.TOOK].sum())
         if store.later_end > self._deferred:
             store.defer(store.deferred())
             self._deferred = max(FEW_DEFERRED, 2 * store.later_end)
         count = int(at[N_FOUND])
         args, lo, hi = self._found
-        found = window.Found(args[: count * task.arity].copy(), lo[:count].copy(), hi[:count].copy())
+        found = retention.Found(args[: count * task.arity].copy(), lo[:count].copy(), hi[:count].copy())
         return found, taken, step, violated
 
     def _grow_queue(self, need: int) -> None:
@@ -101,15 +120,26 @@ class Stepper:
             self._queue = larger
 
 
-def _length(ends: Int64s, step: int) -> int:
-    """How much of what ends there belongs to a step."""
+def with_room(queue: Int64s, records: Int64s, end: int) -> tuple[Int64s, int]:
+    """Write records behind the end of a queue; return the queue, which may be a larger one, and its new end."""
+    need = end + len(records)
+    if need > len(queue):
+        larger = np.empty(max(need, 2 * len(queue)), np.int64)
+        larger[:end] = queue[:end]
+        queue = larger
+    queue[end:need] = records
+    return queue, need
+
+
+def _count_in_step(ends: Int64s, step: int) -> int:
+    """Return how much of a list that ends at `ends` belongs to a step."""
     return int(ends[step] - (ends[step - 1] if step else 0))
 
 
-def _larger(found: window.Found, count: int, arity: int) -> window.Found:
-    """The answers so far, with room for so many and more."""
+def _enlarge(found: retention.Found, count: int, arity: int) -> retention.Found:
+    """Return the answers so far, with space for at least `count`."""
     size = max(count, 2 * len(found.lo))
-    larger = window.Found(np.empty(size * arity, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
+    larger = retention.Found(np.empty(size * arity, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
     for old, new in zip(found, larger, strict=True):
         new[: len(old)] = old
     return larger

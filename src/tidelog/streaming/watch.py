@@ -1,28 +1,28 @@
-"""A reasoner whose answers come as alerts: what `alerts` makes of them, step by step, saved and loaded together."""
+"""A reasoner with alerts: its answers pass through `alerts` step by step, and both are saved and loaded together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from tidelog.data.dataset import Dataset
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
-from tidelog.reasoning import AnyTime, Inconsistent
-from tidelog.streaming.alerts import Alert, AlertState, Length, alerting, take
+from tidelog.language.time_like import DurationLike, TimeLike
+from tidelog.streaming.alerts import Alert, AlertState, parse_alert_options, update_alerts
+from tidelog.streaming.output_times import OutputTimesLike
 from tidelog.streaming.reasoner import Reasoner
-from tidelog.streaming.state import pack, unpack
-from tidelog.streaming.times import Times
+from tidelog.streaming.state_format import pack, unpack
 from tidelog.timeline.interval import Time
 
 
 class Watch:
-    """A standing query whose answers are told once, when they start and end, or with silence after each.
+    """A standing query that reports alerts: answers once, their starts and ends, or with silence after each.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("Hot(X) :- Diamondminus[0,5] Reading(X, C), C > 80.")
-    >>> watch = tl.Watch(tl.Reasoner(program, "Hot"), changes=True)
+    >>> watch = tl.streaming.Watch(tl.Reasoner(program, "Hot"), changes=True)
     >>> watch.push(0, ["Reading(t1,85)"])
     []
     >>> [str(alert) for alert in watch.push(3, ["Reading(t1,70)"])]
@@ -35,101 +35,105 @@ class Watch:
         self,
         reasoner: Reasoner,
         *,
-        changes: bool = False,
-        dedupe: Length | None = None,
-        cooldown: Length | None = None,
+        changes: bool | Literal["start"] = False,
+        dedupe: DurationLike | None = None,
+        cooldown: DurationLike | None = None,
         per: Sequence[int] | None = None,
     ) -> None:
         arity, points = reasoner.evaluation.task.arity, reasoner.evaluation.output is not None
-        config = alerting(changes=changes, dedupe=dedupe, cooldown=cooldown, per=per, arity=arity, points=points)
+        config = parse_alert_options(
+            changes=changes, dedupe=dedupe, cooldown=cooldown, per=per, arity=arity, points=points
+        )
         if config is None:
             help = "give `changes`, `dedupe` or `cooldown`, or use the reasoner as it is"
-            raise TidelogError(Diagnostic("TL404", "nothing is asked for", help=help))
+            raise TidelogError(Diagnostic("TL404", "no alerts are asked for", help=help))
         self.reasoner = reasoner
         self.state = AlertState(config, reasoner.query)
-        #: Alerts of a step that ended with a violated constraint; they come with those of the next.
+        #: Alerts of a step that ended with a violated constraint; they are returned with those of the next step.
         self._missed: list[Alert] = []
 
     @property
     def silenced(self) -> int:
-        """How many answers were not told."""
+        """How many answers were silenced."""
         return self.state.silenced
 
-    def push(self, t: AnyTime, facts: Iterable[str | Fact] | Dataset = ()) -> list[Alert]:
-        """As the reasoner's `push`; returns the alerts that have become certain."""
-        return self._told(lambda: self.reasoner.push(t, facts))
+    def push(self, t: TimeLike, facts: Iterable[str | Fact] | Dataset = ()) -> list[Alert]:
+        """Advance the clock and add facts as `Reasoner.push` does; return the alerts that became certain."""
+        return self._alert(lambda: self.reasoner.push(t, facts))
 
-    def advance(self, t: AnyTime) -> list[Alert]:
-        """As the reasoner's `advance`."""
-        return self._told(lambda: self.reasoner.advance(t))
+    def advance(self, t: TimeLike) -> list[Alert]:
+        """Advance the clock as `Reasoner.advance` does; return the alerts that became certain."""
+        return self._alert(lambda: self.reasoner.advance(t))
 
-    def finish(self, until: AnyTime | None = None) -> list[Alert]:
-        """The end of the stream: the last alerts. What holds there has not ended."""
+    def finish(self, until: TimeLike | None = None) -> list[Alert]:
+        """End the stream and return the last alerts. Incidents that hold at the end have not ended."""
         answers = self.reasoner.finish(until)
-        return self._missed + last_alerts(self.state, answers, self.reasoner.stopped)
+        return self._missed + compute_last_alerts(self.state, answers, self.reasoner.stopped_at)
 
     def save(self) -> bytes:
-        """The whole state, from which `load` goes on exactly."""
-        return saved(self.reasoner, self.state)
+        """Return the whole state; `load` continues from it exactly."""
+        return save_with_alerts(self.reasoner, self.state)
 
     @staticmethod
-    def load(state: bytes, program: Program | None = None, *, changed: bool = False, at: Times | None = None) -> Watch:
-        """A watch that goes on where the saved one stopped; see `Reasoner.load`."""
+    def load(
+        state: bytes, program: Program | None = None, *, changed: bool = False, at: OutputTimesLike | None = None
+    ) -> Watch:
+        """Return a watch that continues where the saved one stopped; see `Reasoner.load`."""
         watch = object.__new__(Watch)
         watch.reasoner = Reasoner.load(state, program, changed=changed, at=at)
-        watch.state = restored(watch.reasoner, unpack(state)[0], changed)
+        watch.state = restore_alert_state(watch.reasoner, unpack(state)[0], changed)
         watch._missed = []
         return watch
 
-    def _told(self, step: Callable[[], list[Fact]]) -> list[Alert]:
+    def _alert(self, step: Callable[[], list[Fact]]) -> list[Alert]:
         try:
             answers: Iterable[Fact] = step()
         except Inconsistent as violated:
-            if violated.step:
-                self._missed += alerts_of(self.reasoner, self.state, violated.step.answers)
+            if violated.step is not None:
+                self._missed += compute_alerts(self.reasoner, self.state, violated.step.answers)
             raise
-        found, self._missed = self._missed + alerts_of(self.reasoner, self.state, answers), []
+        found, self._missed = self._missed + compute_alerts(self.reasoner, self.state, answers), []
         return found
 
 
-def saved(reasoner: Reasoner, state: AlertState | None) -> bytes:
-    """A reasoner's state, with that of its alerts."""
+def save_with_alerts(reasoner: Reasoner, state: AlertState | None) -> bytes:
+    """Return the state of a reasoner together with that of its alerts."""
     if state is None:
         return reasoner.save()
     meta, arrays = unpack(reasoner.save())
     return pack({**meta, "alerts": state.to_json()}, arrays)
 
 
-def restored(reasoner: Reasoner, meta: Mapping[str, Any], changed: bool) -> AlertState:
-    """The state of a reasoner's alerts, from what was saved with it; with `changed`, its rules may be others now."""
+def restore_alert_state(reasoner: Reasoner, meta: Mapping[str, Any], changed: bool) -> AlertState:
+    """Restore the alert state that was saved with a reasoner; with `changed`, its rules may be others now."""
     if "alerts" not in meta:
         help = "load it with `Reasoner.load`, or start again with another state"
         raise TidelogError(Diagnostic("TL403", "the state is that of a reasoner without alerts", help=help))
     state = AlertState.from_json(meta["alerts"])
     if state.predicate != reasoner.query:
-        config = alerting(**vars(state.config), arity=reasoner.evaluation.task.arity)
+        config = parse_alert_options(**vars(state.config), arity=reasoner.evaluation.task.arity)
         return AlertState(config or state.config, reasoner.query)
     if changed and state.needs_starts and reasoner.evaluation.output is None:
-        # Incidents that no longer hold by the new rules are dropped; what now holds will be told.
-        now = {fact.args for fact in reasoner.begun()[0]}
+        # Incidents that no longer hold under the new rules are dropped; those that hold now will be reported.
+        now = {fact.args for fact in reasoner.open_intervals()[0]}
         state.holding = {args: incident for args, incident in state.holding.items() if args in now}
         state.certain = None
     return state
 
 
-def alerts_of(reasoner: Reasoner, state: AlertState, answers: Iterable[Fact]) -> list[Alert]:
-    """The alerts of the step that a reasoner has just taken, and given these answers."""
+def compute_alerts(reasoner: Reasoner, state: AlertState, answers: Iterable[Fact]) -> list[Alert]:
+    """Compute the alerts of the step that a reasoner has just taken, from its answers."""
     if reasoner.evaluation.output is not None or not state.needs_starts:
-        return take(state, answers)
-    begun, certain = reasoner.begun(state.certain)
-    return take(state, answers, begun, certain)
+        return update_alerts(state, answers)
+    begun, certain = reasoner.open_intervals(state.certain)
+    return update_alerts(state, answers, begun, certain)
 
 
-def last_alerts(state: AlertState, answers: Iterable[Fact], stop: Time) -> list[Alert]:
-    """The alerts of the last step, at whose end time stops. What holds there is no change yet, but an answer."""
+def compute_last_alerts(state: AlertState, answers: Iterable[Fact], stop: Time) -> list[Alert]:
+    """Compute the alerts of the last step, at whose end time stops. An answer that holds there has not ended."""
     facts = list(answers)
     if not state.config.changes:
-        return take(state, facts)
+        return update_alerts(state, facts)
     holding = [fact for fact in facts if fact.interval.hi == stop and fact.interval.hi_closed]
     ended = [fact for fact in facts if not (fact.interval.hi == stop and fact.interval.hi_closed)]
-    return take(state, ended, holding, (stop, True))
+    return update_alerts(state, ended, holding, (stop, True))

@@ -1,8 +1,8 @@
-"""How much history a query needs: `window`, and which of two queries has more answers: `contained`.
+"""Compute how much history a query needs (`window`), and whether one query contains another (`contained`).
 
-A window is valid if the query is contained in itself without the rules of a larger radius (corollary 9). So a larger
-window than a valid one is valid, too, and only 0 and the radii of rules can be the least one. They are tried from the
-uniform window downwards, until one loses an answer.
+A window is valid if the query is contained in itself without the rules of a larger radius (corollary 9 of the paper).
+So every window larger than a valid one is valid, and the least valid window is 0 or the radius of a rule. These
+candidates are tried from the uniform window downwards, until one loses an answer.
 """
 
 from __future__ import annotations
@@ -14,31 +14,33 @@ from time import monotonic
 from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.facts import parse_fact
+from tidelog.language.fact_text import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Value
-from tidelog.windows import search
-from tidelog.windows.algorithm import streamed
-from tidelog.windows.ground import instances, pair
-from tidelog.windows.query import PastRule, Query, forward_query
-from tidelog.windows.solver import OutOfTime
-from tidelog.windows.uniform import follows, uniform_window
-from tidelog.windows.unrolled import shortest_loss
-from tidelog.windows.witness import Witness, shortest
+from tidelog.windows.forward_query import ForwardQuery, ForwardRule, build_forward_query
+from tidelog.windows.incremental_solver import DeadlineExceeded
+from tidelog.windows.product_program import build_product, count_instances
+from tidelog.windows.product_search import is_invariant, search_product
+from tidelog.windows.uniform_validity import find_uniform_window, follows
+from tidelog.windows.unrolled_product import find_shortest_loss
+from tidelog.windows.window_algorithm import run_window_algorithm
+from tidelog.windows.witness import Witness, find_witness
 
-#: Seconds for what is left to do once the search itself has ended in time.
-_GRACE = 10.0
-#: The part of the time that goes into proofs; the rest is for windows below one that was not decided.
-_PROVING = 0.8
-#: States of more bits than this, or more instances of rules, have taken minutes and more (see `make bench-window`).
+#: Seconds to verify a result once the search itself has finished in time.
+_GRACE_SECONDS = 10.0
+#: The fraction of the time spent on proofs; the rest is for windows below an undecided one.
+_PROOF_FRACTION = 0.8
+#: With more bits per state, or more rule instances, a search may take minutes or longer (see `make bench-window`).
 PRACTICAL_BITS = 150
 PRACTICAL_INSTANCES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the search for one window is: there is no loss within `steps` time points. Before it begins, `steps` is
-    0, and `bits` is 0 until the rules are instantiated (`instances` at most)."""
+class SearchProgress:
+    """Progress of the search for one window: no answer is lost within `steps` time points.
+
+    Before the search begins, `steps` is 0. `bits` is 0 until the rules are instantiated; `instances` is an upper bound
+    on the number of their instances. `cubes` is the number of partial states excluded so far."""
 
     window: int
     instances: int
@@ -48,20 +50,18 @@ class Progress:
 
     @property
     def practical(self) -> bool:
-        """Whether searches of this size have ended within minutes."""
+        """Whether searches of this size finish within minutes."""
         return self.bits <= PRACTICAL_BITS and self.instances <= PRACTICAL_INSTANCES
 
 
-Report = Callable[[Progress], None]
-#: Names and numbers; or text with commas between them, as in a fact.
+ProgressCallback = Callable[[SearchProgress], None]
+#: Names and numbers, or text that separates them by commas, as in a fact.
 Objects = str | Iterable[str | Fraction | int]
-
-_OBJECTS_LAW = "input facts mention only the objects that are given, so there must be some, like a,b,c"
 
 
 @dataclass(frozen=True)
-class Check:
-    """Whether one window is valid; None where that is not known."""
+class WindowCheck:
+    """Whether one window is valid; None if unknown."""
 
     window: int
     valid: bool | None
@@ -72,23 +72,23 @@ class Check:
 class WindowReport:
     """How much history a query needs.
 
-    `radius` and `uniform` are valid windows whatever the objects. `exact` is the least valid window over the objects
-    that were given: a number, or the least and greatest number that it can be where the time ran out. `witness` loses
-    an answer with one less. `widest` are the rules that make the radius, `kept` those that make the uniform window.
+    `radius` and `uniform` are valid windows for any objects. `exact` is the least valid window over the given objects:
+    a number, or its lower and upper bound if time ran out. `witness` loses an answer with a window of one less.
+    `widest` are the rules that determine the radius, `kept` those that determine the uniform window.
     """
 
     query: str
     radius: int
     uniform: int
-    widest: tuple[PastRule, ...]
-    kept: tuple[PastRule, ...]
+    widest: tuple[ForwardRule, ...]
+    kept: tuple[ForwardRule, ...]
     objects: tuple[Value, ...] | None = None
     exact: int | tuple[int, int] | None = None
     witness: Witness | None = None
-    check: Check | None = None
+    check: WindowCheck | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `tidelog window --json` prints."""
+        """Return the object that `tidelog window --json` prints."""
         found: dict[str, Any] = {"radius": self.radius, "uniform": self.uniform}
         if self.exact is not None:
             found["exact"] = list(self.exact) if isinstance(self.exact, tuple) else self.exact
@@ -101,8 +101,9 @@ class WindowReport:
 
 @dataclass(frozen=True)
 class Containment:
-    """Whether every answer of the first query is one of the second; if not, an input on which one is not. True and
-    False as `holds` is."""
+    """Whether every answer of the first query is an answer of the second; if not, an input on which one is not.
+
+    Its truth value is `holds`."""
 
     holds: bool
     witness: Witness | None
@@ -118,13 +119,14 @@ def window(
     *,
     check: int | None = None,
     timeout: float | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> WindowReport:
-    """How much history a forward-propagating query needs (`.tdl` rules): radius, least uniformly valid window and, if
-    all objects are known, the least valid window, with a stream on which one less loses an answer.
+    """Compute how much history a forward-propagating query (`.tdl` rules) needs.
 
-    Objects are names and numbers, or text with commas between them, as in a fact. After `timeout` seconds `exact` is
-    the least and the greatest that it can be, as far as was proved.
+    The report has the radius, the least uniformly valid window and, if all `objects` are given, the least valid window
+    with a stream on which one less loses an answer. Objects are names and numbers, or text that separates them by
+    commas. With `check`, the report also says whether that window is valid. After `timeout` seconds, `exact` is the
+    lower and the upper bound proved so far. `progress` is called during the search.
 
     >>> import tidelog as tl
     >>> rules = "P(T) :- A(T). P(T) :- A(T-1), A(T). #temporal A/1."
@@ -132,25 +134,26 @@ def window(
     >>> report.radius, report.uniform, report.exact
     (1, 0, 0)
     """
-    asked = forward_query(program, query)
-    known = None if objects is None else _objects(objects)
+    forward_query = build_forward_query(program.with_temporal_query(query), query)
+    known = None if objects is None else _parse_objects(objects)
     if check is not None and check < 0:
-        raise TidelogError(Diagnostic("TL603", f"{check} is no window", law="a window is 0, 1, 2, ..."))
-    uniform = uniform_window(asked)
+        message = f"{check} is not a window"
+        raise TidelogError(Diagnostic("TL603", message))
+    uniform = find_uniform_window(forward_query)
     report = WindowReport(
         query,
-        asked.radius,
+        forward_query.radius,
         uniform,
-        tuple(rule for rule in asked.rules if rule.radius == asked.radius > 0),
-        tuple(_needed_for(asked, uniform)),
+        tuple(rule for rule in forward_query.rules if rule.radius == forward_query.radius > 0),
+        tuple(_rules_that_force(forward_query, uniform)),
         known,
     )
     deadline = None if timeout is None else monotonic() + timeout
     if known is not None:
-        exact, witness = _least(asked, uniform, known, deadline, progress)
+        exact, witness = _find_least_window(forward_query, uniform, known, deadline, progress)
         report = replace(report, exact=exact, witness=witness)
     if check is not None:
-        report = replace(report, check=_checked(asked, report, check, deadline, progress))
+        report = replace(report, check=_check_window(forward_query, report, check, deadline, progress))
     return report
 
 
@@ -161,59 +164,65 @@ def contained(
     *,
     timeout: float | None = None,
 ) -> Containment:
-    """Whether all answers of the first query are answers of the second, on every input over some objects; a query is a
-    program and its output predicate. Raises `Undecided` if the time runs out.
+    """Decide whether all answers of the first query are answers of the second, on every input over the given objects.
+
+    A query is a program and its output predicate. Raise `Undecided` if the time runs out.
 
     >>> import tidelog as tl
     >>> often = tl.Program.parse("P(T) :- A(T), A(T-1). #temporal A/1.", syntax="tdl")
     >>> once = tl.Program.parse("P(T) :- A(T). #temporal A/1.", syntax="tdl")
-    >>> tl.contained((often, "P"), (once, "P"), ["a"]).holds
+    >>> tl.windows.contained((often, "P"), (once, "P"), ["a"]).holds
     True
-    >>> tl.contained((once, "P"), (often, "P"), ["a"]).witness.to_json()
+    >>> tl.windows.contained((once, "P"), (often, "P"), ["a"]).witness.to_json()
     {'background': [], 'stream': ['A(0)'], 'lost': 'P(0)'}
     """
-    left, right = forward_query(*q1), forward_query(*q2)
-    _comparable(left, right)
+    left, right = build_forward_query(*q1), build_forward_query(*q2)
+    _require_comparable(left, right)
     try:
-        found = _lost(left, right, _objects(objects), None if timeout is None else monotonic() + timeout)
-    except OutOfTime:
-        from tidelog.reasoning import Undecided
+        found = _find_loss(left, right, _parse_objects(objects), None if timeout is None else monotonic() + timeout)
+    except DeadlineExceeded:
+        from tidelog.errors import Undecided
 
         raise Undecided(
-            Diagnostic("TL304", f"containment was not decided within {timeout} s", help="give it more time")
+            Diagnostic("TL304", f"containment was not decided within {timeout} s", help="allow more time")
         ) from None
     return Containment(found is None, found)
 
 
-def _least(
-    query: Query, uniform: int, objects: tuple[Value, ...], deadline: float | None, progress: Report | None
+def _find_least_window(
+    query: ForwardQuery,
+    uniform: int,
+    objects: tuple[Value, ...],
+    deadline: float | None,
+    progress: ProgressCallback | None,
 ) -> tuple[int | tuple[int, int], Witness | None]:
-    """The least valid window and a witness for one less; an interval where the time ran out."""
+    """Return the least valid window, or its bounds if time ran out, and a witness for one less."""
     windows = sorted({0, *(rule.radius for rule in query.rules if rule.radius <= uniform)})
     best = uniform
     begun = monotonic()
-    proving = None if deadline is None else begun + _PROVING * (deadline - begun)
+    proving = None if deadline is None else begun + _PROOF_FRACTION * (deadline - begun)
     while lower := [w for w in windows if w < best]:
         try:
-            witness = _lossy(query, lower[-1], objects, proving, progress)
-        except OutOfTime:
-            return _bounds(query, best, lower, objects, deadline, progress)
+            witness = _find_window_loss(query, lower[-1], objects, proving, progress)
+        except DeadlineExceeded:
+            return _bound_least_window(query, best, lower, objects, deadline, progress)
         if witness is not None:
             return best, witness
         best = lower[-1]
     return best, None
 
 
-def _bounds(
-    query: Query,
+def _bound_least_window(
+    query: ForwardQuery,
     best: int,
     lower: list[int],
     objects: tuple[Value, ...],
     deadline: float | None,
-    progress: Report | None,
+    progress: ProgressCallback | None,
 ) -> tuple[int | tuple[int, int], Witness | None]:
-    """What can be said where the greatest window of `lower` was not decided. A stream over few of the objects is one
-    over all of them, and is found sooner."""
+    """Return bounds on the least valid window after the largest window of `lower` remained undecided.
+
+    A stream over a few of the objects is also a stream over all of them, and is found sooner."""
     low, found = 0, None
     free = [value for value in objects if value not in query.constants]
     try:
@@ -222,122 +231,127 @@ def _bounds(
             for window, above in reversed(list(zip(lower, [*lower[1:], best], strict=True))):
                 if above <= low:
                     break
-                witness = _lossy(query, window, few, deadline, progress)
+                witness = _find_window_loss(query, window, few, deadline, progress)
                 if witness is not None:
                     low, found = above, witness
             if low == best:
                 return best, found
-    except OutOfTime:
+    except DeadlineExceeded:
         pass
     return (low, best), found
 
 
-def _lossy(
-    query: Query, window: int, objects: Sequence[Value], deadline: float | None, progress: Report | None
+def _find_window_loss(
+    query: ForwardQuery,
+    window: int,
+    objects: Sequence[Value],
+    deadline: float | None,
+    progress: ProgressCallback | None,
 ) -> Witness | None:
-    """A witness that a window loses an answer, which was replayed; None if it was proved that it loses none."""
-    witness = _lost(query, query.cut(window), objects, deadline, progress, window)
+    """Return a replayed witness that a window loses an answer, or None if it is proved that it loses none."""
+    witness = _find_loss(query, query.restrict_to(window), objects, deadline, progress, window)
     if witness is not None:
         _replay((query, query.radius), (query, window), witness)
     return witness
 
 
-def _lost(
-    left: Query,
-    right: Query,
+def _find_loss(
+    left: ForwardQuery,
+    right: ForwardQuery,
     objects: Sequence[Value],
     deadline: float | None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
     window: int = 0,
 ) -> Witness | None:
-    """A shortest input on which the right query lacks an answer of the left; None if it was proved that there is none.
+    """Return a shortest input on which the right query lacks an answer of the left, or None if provably there is none.
 
-    The proof is checked by a solver of its own, a witness by the streaming algorithm."""
-    tell = progress or (lambda _: None)
-    so_far = Progress(window, instances(left, objects) + instances(right, objects))
-    tell(so_far)
-    product = pair(left, right, objects, deadline)
+    A separate solver checks the proof; the streaming algorithm checks a witness."""
+    report = progress or (lambda _: None)
+    so_far = SearchProgress(window, count_instances(left, objects) + count_instances(right, objects))
+    report(so_far)
+    product = build_product(left, right, objects, deadline)
     so_far = replace(so_far, bits=product.bits)
-    tell(so_far)
-    length, certain = shortest_loss(product, deadline)
+    report(so_far)
+    length, certain = find_shortest_loss(product, deadline)
     if length is None and not certain:
-        found = search.search(product, deadline, lambda steps, cubes: tell(replace(so_far, steps=steps, cubes=cubes)))
+        found = search_product(
+            product, deadline, lambda steps, cubes: report(replace(so_far, steps=steps, cubes=cubes))
+        )
         if isinstance(found, int):
             length = found
-        elif not search.holds(product, found, _with_grace(deadline)):
-            raise AssertionError("the search ended with an invariant that is none")
+        elif not is_invariant(product, found, _grace_deadline(deadline)):
+            raise AssertionError("the search returned an invariant that does not hold")
     if length is None:
         return None
-    witness = shortest(product, length, _with_grace(deadline))
+    witness = find_witness(product, length, _grace_deadline(deadline))
     _replay((left, left.radius), (right, right.radius), witness)
     return witness
 
 
-def _with_grace(deadline: float | None) -> float | None:
-    return None if deadline is None else monotonic() + _GRACE
+def _grace_deadline(deadline: float | None) -> float | None:
+    return None if deadline is None else monotonic() + _GRACE_SECONDS
 
 
-def _replay(whole: tuple[Query, int], part: tuple[Query, int], witness: Witness) -> None:
-    """Makes sure that the streaming algorithm, run for each query with its window, loses what the witness says."""
+def _replay(whole: tuple[ForwardQuery, int], part: tuple[ForwardQuery, int], witness: Witness) -> None:
+    """Check that the streaming algorithm, run for each query with its window, loses the answer of the witness."""
     _, args, time = witness.lost
     background = [(name, values) for name, values, _ in witness.background]
-    full, cut = (streamed(query, window, background, witness.steps) for query, window in (whole, part))
+    full, cut = (run_window_algorithm(query, window, background, witness.steps) for query, window in (whole, part))
     if args not in full[time or 0] or args in cut[time or 0]:
         raise AssertionError(f"this witness loses nothing: {witness}")
 
 
-def _checked(query: Query, report: WindowReport, check: int, deadline: float | None, progress: Report | None) -> Check:
+def _check_window(
+    query: ForwardQuery, report: WindowReport, check: int, deadline: float | None, progress: ProgressCallback | None
+) -> WindowCheck:
     low, high = report.exact if isinstance(report.exact, tuple) else (report.exact or 0, report.exact)
     if check >= report.uniform or (high is not None and check >= high):
-        return Check(check, True)
+        return WindowCheck(check, True)
     if report.objects is None:
-        return Check(check, None)
+        return WindowCheck(check, None)
     if report.witness is not None and check == low - 1:
-        return Check(check, False, report.witness)
+        return WindowCheck(check, False, report.witness)
     try:
-        witness = _lossy(query, check, report.objects, deadline, progress)
-    except OutOfTime:
-        # Facts that are lost with a larger window are lost with this one.
-        return Check(check, False, report.witness) if check < low else Check(check, None)
-    return Check(check, witness is None, witness)
+        witness = _find_window_loss(query, check, report.objects, deadline, progress)
+    except DeadlineExceeded:
+        # Answers that are lost with a larger window are lost with this one, too.
+        return WindowCheck(check, False, report.witness) if check < low else WindowCheck(check, None)
+    return WindowCheck(check, witness is None, witness)
 
 
-def _needed_for(query: Query, uniform: int) -> Iterable[PastRule]:
-    """The rules that do not follow with less than the uniform window."""
+def _rules_that_force(query: ForwardQuery, uniform: int) -> Iterable[ForwardRule]:
+    """Yield the rules that do not follow from rules of a smaller radius than the uniform window."""
     for rule in query.rules:
-        if rule.radius >= uniform > 0 and not follows(rule, query.cut(uniform - 1).rules, query.facts):
+        if rule.radius >= uniform > 0 and not follows(rule, query.restrict_to(uniform - 1).rules, query.facts):
             yield rule
 
 
-def _objects(objects: Objects) -> tuple[Value, ...]:
-    """Distinct constants; text is read like the arguments of a fact."""
+def _parse_objects(objects: Objects) -> tuple[Value, ...]:
+    """Return distinct constants; text is parsed like the arguments of a fact."""
     if isinstance(objects, str):
         try:
             objects = parse_fact(f"O({objects})", "<objects>")[0].args
         except TidelogError as problem:
-            message = f"these are no objects: {problem.diagnostics[0].message}"
-            raise TidelogError(Diagnostic("TL602", message, problem.diagnostics[0].place, _OBJECTS_LAW)) from None
+            message = f"cannot read the objects: {problem.diagnostics[0].message}"
+            raise TidelogError(Diagnostic("TL602", message, problem.diagnostics[0].place)) from None
     found = dict.fromkeys(value if isinstance(value, str) else Fraction(value) for value in objects)
     if not found:
-        raise TidelogError(Diagnostic("TL602", "there are no objects", law=_OBJECTS_LAW))
+        raise TidelogError(Diagnostic("TL602", "no objects are given"))
     return tuple(found)
 
 
-def _comparable(left: Query, right: Query) -> None:
-    """Raises where it is not clear what an input of both queries is."""
-    law = "both queries read the same input, and give answers of the same kind"
-    wrong: list[str] = []
+def _require_comparable(left: ForwardQuery, right: ForwardQuery) -> None:
+    """Raise if the two queries disagree on what their input is, or on the kind of their answers."""
+    problems: list[str] = []
     kinds = [(q.arities[q.output], q.output in q.temporal) for q in (left, right)]
     if kinds[0] != kinds[1]:
-        wrong.append(f"the outputs {left.output} and {right.output} have different arguments")
+        problems.append(f"the outputs {left.output} and {right.output} have different arguments")
     for name in left.arities.keys() & right.arities.keys():
         if (name in left.inputs) != (name in right.inputs):
-            wrong.append(f"{name} is input of one query and derived by the other")
+            problems.append(f"{name} is input of one query and derived by the other")
         elif name in left.inputs and (
             left.arities[name] != right.arities[name] or (name in left.temporal) != (name in right.temporal)
         ):
-            wrong.append(f"the input {name} has different arguments in the two queries")
-    if wrong:
-        raise TidelogError(
-            Diagnostic("TL604", message, law=law, help="rename one of them") for message in sorted(wrong)
-        )
+            problems.append(f"the input {name} has different arguments in the two queries")
+    if problems:
+        raise TidelogError(Diagnostic("TL604", message) for message in sorted(problems))

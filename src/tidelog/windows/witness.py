@@ -1,28 +1,31 @@
-"""A stream on which an answer is lost: as short as can be, then with as few facts as can be, then the first in the
-order of predicates and objects."""
+"""Witnesses: streams on which an answer is lost.
+
+A witness is a shortest such stream; among these, one with the fewest facts; among these, the first in the order of
+predicates and objects.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
 
-from tidelog.language.facts import format_value
+from tidelog.language.fact_text import format_value
 from tidelog.language.syntax import Value
-from tidelog.windows.evaluate import Facts, add
-from tidelog.windows.ground import Product
-from tidelog.windows.solver import OutOfTime, Solver
-from tidelog.windows.unrolled import Unrolled
+from tidelog.windows.incremental_solver import DeadlineExceeded, IncrementalSolver
+from tidelog.windows.pointwise_evaluation import Facts, add_fact
+from tidelog.windows.product_program import ProductProgram
+from tidelog.windows.unrolled_product import UnrolledProduct
 
-#: Seconds that a witness may take to become small, once it is known that there is one.
-_TIDYING = 10.0
+#: Seconds to make a witness small, once it is known that there is one.
+_MINIMISING_SECONDS = 10.0
 
-#: A fact: its predicate, its arguments, and its time, None for a rigid one.
+#: A fact: its predicate, its arguments, and its time, which is None for a rigid fact.
 TimedFact = tuple[str, tuple[Value, ...], int | None]
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Background and stream facts on which `lost` is an answer that is not given out, as temporal Datalog writes them.
+    """Background and stream facts on which the answer `lost` is missing from the output.
 
     >>> Witness((("Succ", ("low", "high"), None),), (("Brst", ("a", "b"), 0),), ("Black", ("a",), 0)).to_json()
     {'background': ['Succ(low,high)'], 'stream': ['Brst(a,b,0)'], 'lost': 'Black(a,0)'}
@@ -33,41 +36,45 @@ class Witness:
     lost: TimedFact
 
     def to_json(self) -> dict[str, object]:
+        """Return the facts as text in temporal Datalog, ready for JSON."""
         return {
-            "background": [format_timed(fact) for fact in self.background],
-            "stream": [format_timed(fact) for fact in self.stream],
-            "lost": format_timed(self.lost),
+            "background": [format_timed_fact(fact) for fact in self.background],
+            "stream": [format_timed_fact(fact) for fact in self.stream],
+            "lost": format_timed_fact(self.lost),
         }
 
     @property
     def steps(self) -> dict[int, Facts]:
-        """The stream by time, from 0 to the time of the lost answer."""
+        """The facts of the stream by time, from 0 to the time of the lost answer."""
         last = self.lost[2] or 0
         found: dict[int, Facts] = {t: {} for t in range(last + 1)}
         for predicate, args, t in self.stream:
-            add(found[t or 0], predicate, args)
+            add_fact(found[t or 0], predicate, args)
         return found
 
 
-def format_timed(fact: TimedFact) -> str:
+def format_timed_fact(fact: TimedFact) -> str:
+    """Return a fact as temporal Datalog writes it."""
     predicate, args, time = fact
-    shown = [*map(format_value, args), *([] if time is None else [str(time)])]
-    return predicate + (f"({','.join(shown)})" if shown else "")
+    texts = [*map(format_value, args), *([] if time is None else [str(time)])]
+    return predicate + (f"({','.join(texts)})" if texts else "")
 
 
-def shortest(product: Product, length: int, deadline: float | None = None) -> Witness:
-    """The witness of a product that loses an answer after `length` time points and not before. Raises `OutOfTime`."""
+def find_witness(product: ProductProgram, length: int, deadline: float | None = None) -> Witness:
+    """Return a witness for a product that loses an answer after `length` time points and not before.
+
+    Raise `DeadlineExceeded` if time runs out."""
     try:
-        return _witness(product, length, monotonic() + _TIDYING, tidy=True)
-    except OutOfTime:
-        return _witness(product, length, deadline, tidy=False)
+        return _solve_witness(product, length, monotonic() + _MINIMISING_SECONDS, small=True)
+    except DeadlineExceeded:
+        return _solve_witness(product, length, deadline, small=False)
 
 
-def _witness(product: Product, length: int, deadline: float | None, tidy: bool) -> Witness:
-    with Solver(deadline) as solver:
-        unrolled = Unrolled(product, length, solver)
+def _solve_witness(product: ProductProgram, length: int, deadline: float | None, small: bool) -> Witness:
+    with IncrementalSolver(deadline) as solver:
+        unrolled = UnrolledProduct(product, length, solver)
         cost = list(unrolled.inputs.values())
-        if tidy:
+        if small:
             solver.minimise(((literal, 1) for literal in cost), 2)
             solver.minimise(((literal, position) for position, literal in enumerate(cost) if position), 1)
         model, _ = solver.solve([], [*cost, *unrolled.lost.values()])

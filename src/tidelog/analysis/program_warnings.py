@@ -1,0 +1,206 @@
+"""Find what is allowed in rules and data but probably a mistake: variables that occur once, predicates without facts,
+facts that no rule reads.
+
+A warning is a `Diagnostic` whose severity is `warning`. `make_strict` turns warnings into an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, head_atom
+from tidelog.errors import Diagnostic, Place, TidelogError
+from tidelog.language.bindings import (
+    expression_variables,
+    literal_variables,
+    outer_variables,
+    rule_aggregates,
+)
+from tidelog.language.hidden_predicates import is_internal
+from tidelog.language.program import Program
+from tidelog.language.syntax import (
+    BodyLiteral,
+    Comparison,
+    Condition,
+    Literal,
+    Rule,
+    TemporalAtom,
+    TemporalRule,
+    Term,
+    Variable,
+)
+from tidelog.language.validation import formula_atoms, locate, rule_atoms
+from tidelog.language.wording import suggest
+
+#: How similar the names of a predicate without facts and of unread facts are if they were meant to be the same.
+_SIMILAR = 0.6
+#: Where a variable occurs: its name, and the place of the atom or comparison.
+_Occurrence = tuple[str, Place | None]
+
+
+def make_strict(warnings: Iterable[Diagnostic]) -> None:
+    """Raise a TidelogError with the warnings as errors, if there are any."""
+    errors = [replace(warning, severity="error") for warning in warnings]
+    if errors:
+        raise TidelogError(errors)
+
+
+def find_program_warnings(program: Program) -> tuple[Diagnostic, ...]:
+    """Find the warnings that need no data: variables that occur once in their rule.
+
+    >>> [found.message for found in find_program_warnings(Program.parse("A(X) :- Paid(X, Card)."))]
+    ['the variable Card occurs only once in its rule']
+    """
+    if program.temporal is not None:
+        occurrences = [list(_occurrences_in_temporal_rule(rule)) for rule in program.temporal.rules]
+    else:
+        occurrences = [scope for rule in program.rules for scope in _occurrences_in_rule(rule)]
+    return tuple(_warn_of_single_variable(name, place) for scope in occurrences for name, place in _find_single(scope))
+
+
+def find_data_warnings(
+    program: Program, data: Collection[str], queries: Iterable[str] | None = None, complete: bool = True
+) -> tuple[Diagnostic, ...]:
+    """Find predicates that rules read and that have neither rules nor facts, and facts that no rule reads.
+
+    `data` holds the predicates of the facts. With queries, only the rules that they need count as readers of predicates
+    without facts. While more facts may follow (`complete` is false), only facts that no rule reads are found.
+
+    >>> for found in find_data_warnings(Program.parse("Done(X) :- Payed(X)."), {"Paid"}):
+    ...     print(found.message)
+    Payed has neither rules nor facts, and no rule reads the facts of Paid
+    """
+    derived = {head.predicate for rule in program.rules if (head := head_atom(rule))}
+    given = {*data, *(fact.predicate for fact in program.facts)}
+    asked = None if queries is None else set(queries)
+    rules = select_rules(program.rules, asked)
+    read = {atom.predicate for rule in program.rules for atom in rule_atoms(rule)} | (asked or set())
+    unread = {name for name in data if name not in read and not is_internal(name)}
+    warnings: list[Diagnostic] = []
+    if complete:
+        warnings += _warn_of_missing_facts(rules, derived, given, unread)
+        empty = sorted((asked or set()) - derived - given)
+        warnings += (_warn_of_empty_query(name, derived | given) for name in empty if name in program.predicates)
+    return (*warnings, *(_warn_of_unread_facts(name, read - {name}) for name in sorted(unread)))
+
+
+def find_negated_predicates(program: Program) -> set[str]:
+    """Find the predicates that rules read only under negation.
+
+    >>> find_negated_predicates(Program.parse("Hot(X) :- High(X), not Off(X)."))
+    {'Off'}
+    """
+    atoms = [found for rule in program.rules for found in body_atoms(rule)]
+    return {atom.predicate for atom, _ in atoms} - {atom.predicate for atom, negated in atoms if not negated}
+
+
+def select_rules(rules: Sequence[Rule], queries: Collection[str] | None) -> list[Rule]:
+    """Return the rules that some queries need; all of them without queries."""
+    return list(rules) if queries is None else [rules[i] for i in find_needed_rules(rules, queries)]
+
+
+def _warn_of_missing_facts(
+    rules: Iterable[Rule], derived: set[str], given: set[str], unread: set[str]
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each predicate without rules and facts; remove those that it suggests from `unread`."""
+    reported: set[str] = set()
+    for rule in rules:
+        denied = {
+            atom.predicate
+            for literal in rule.body
+            if isinstance(literal, Literal) and literal.negated
+            for atom in formula_atoms(literal.formula)
+        }
+        for atom, _ in body_atoms(rule):
+            name = atom.predicate
+            if name in derived | given | reported or is_internal(name):
+                continue
+            reported.add(name)
+            place = replace(atom.place, length=len(name)) if atom.place else rule.place
+            if meant := suggest(name, unread, _SIMILAR):
+                unread.discard(meant)
+                message = f"{name} has neither rules nor facts, and no rule reads the facts of {meant}"
+                help = f"did you mean {meant}? Use one name in rules and data"
+            else:
+                message = f"{name} has neither rules nor facts" + (
+                    ", so that its negation always holds" * (name in denied)
+                )
+                meant = suggest(name, derived | given)
+                help = f"did you mean {meant}?" if meant else f"add facts of {name}, or correct the name"
+            yield Diagnostic("TL112", message, place, help=help, severity="warning")
+
+
+def _warn_of_empty_query(name: str, known: Collection[str]) -> Diagnostic:
+    meant = suggest(name, [other for other in known if not is_internal(other)])
+    help = f"did you mean {meant}?" if meant else f"add facts of {name}, or correct the name"
+    message = f"the query {name} has neither rules nor facts, so that it has no answers"
+    return Diagnostic("TL112", message, help=help, severity="warning")
+
+
+def _warn_of_unread_facts(name: str, read: Collection[str]) -> Diagnostic:
+    meant = suggest(name, [other for other in read if not is_internal(other)])
+    help = f"rules read {meant}; use one name in rules and data" if meant else None
+    return Diagnostic("TL113", f"no rule reads the facts of {name}", help=help, severity="warning")
+
+
+def _find_single(occurrences: Sequence[_Occurrence]) -> Iterator[_Occurrence]:
+    counts = Counter(name for name, _ in occurrences)
+    return ((name, place) for name, place in occurrences if counts[name] == 1 and not name.startswith("_"))
+
+
+def _warn_of_single_variable(name: str, place: Place | None) -> Diagnostic:
+    message = f"the variable {name} occurs only once in its rule"
+    constant = name[0].lower() + name[1:]
+    help = f"write _{name} or _ if any value will do, and {constant} if a constant is meant"
+    return Diagnostic("TL111", message, locate(place, name), help=help, severity="warning")
+
+
+def _occurrences_in_rule(rule: Rule) -> Iterator[list[_Occurrence]]:
+    """Yield the occurrences of the rule's variables, then for each pair of braces those of its local variables."""
+    outer = {variable.name for variable in outer_variables(rule)}
+    occurrences = [found for atom in formula_atoms(rule.head) for found in _occurrences_in_terms(atom.args, atom.place)]
+    occurrences += _occurrences_in_body(rule.body)
+    local: list[list[_Occurrence]] = []
+    for aggregate in rule_aggregates(rule):
+        values = (v for value in aggregate.values for v in expression_variables(value))
+        inside = [*_occurrences_in_terms(values, aggregate.place), *_occurrences_in_body(aggregate.body)]
+        occurrences += [found for found in inside if found[0] in outer]
+        local.append([found for found in inside if found[0] not in outer])
+    yield occurrences
+    yield from local
+
+
+def _occurrences_in_body(body: Iterable[BodyLiteral]) -> Iterator[_Occurrence]:
+    """Yield the occurrences of variables in a body, without those inside braces."""
+    for literal in body:
+        match literal:
+            case Literal(formula):
+                for atom in formula_atoms(formula):
+                    yield from _occurrences_in_terms(atom.args, atom.place)
+            case Comparison() | Condition():
+                yield from _occurrences_in_terms(literal_variables(literal, braces=False), literal.place)
+            case _:
+                assert_never(literal)
+
+
+def _occurrences_in_temporal_rule(rule: TemporalRule) -> Iterator[_Occurrence]:
+    if rule.head:
+        yield from _occurrences_in_temporal_atom(rule.head)
+    for literal in rule.body:
+        if isinstance(literal, Comparison):
+            yield from _occurrences_in_terms((literal.left, literal.right), literal.place)
+        else:
+            yield from _occurrences_in_temporal_atom(literal.atom)
+
+
+def _occurrences_in_temporal_atom(atom: TemporalAtom) -> Iterator[_Occurrence]:
+    yield from _occurrences_in_terms(atom.args, atom.place)
+    if atom.time and atom.time.variable:
+        yield atom.time.variable, atom.place
+
+
+def _occurrences_in_terms(terms: Iterable[Term], place: Place | None) -> Iterator[_Occurrence]:
+    return ((term.name, place) for term in terms if isinstance(term, Variable) and not term.anonymous)

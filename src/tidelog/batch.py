@@ -1,0 +1,213 @@
+"""Batch reasoning over a program and a dataset: everything that holds, and whether one fact does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidelog.analysis.predicate_graph import head_atom
+from tidelog.analysis.query_names import known_predicates, require_known_predicates
+from tidelog.compiler.compiled_program import CompiledProgram, Target
+from tidelog.compiler.passes import compile_program
+from tidelog.compiler.prepare_facts import InputFormat, needed_denominator, to_timeline, with_program_facts
+from tidelog.compiler.validate import choose_timeline
+from tidelog.compiler.violations import describe_violation
+from tidelog.engine.batch_problem import Problem, Unsettled
+from tidelog.engine.extent import Extent
+from tidelog.engine.fact_store import Rows
+from tidelog.engine.fixpoint import solve
+from tidelog.errors import Diagnostic, Inconsistent, TidelogError, Undecided
+from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.program import Program
+from tidelog.language.syntax import Fact
+from tidelog.language.time_like import TimeLike, to_finite_time, to_time
+from tidelog.model import Answer, Model
+from tidelog.timeline.interval import INF, Interval, TimelineName
+
+if TYPE_CHECKING:
+    from tidelog.data.dataset import Dataset
+    from tidelog.data.relation import Relation
+
+
+_ONE_OF_BOTH = "use `between` to cut answers, and `until` to stop time as at the end of a stream"
+
+
+def materialise(
+    program: Program,
+    data: Dataset,
+    *,
+    query: str | Iterable[str] | None = None,
+    between: tuple[TimeLike, TimeLike] | None = None,
+    until: TimeLike | None = None,
+    timeline: TimelineName | None = None,
+) -> Model:
+    """Return all facts that hold, given or derived: of every predicate in a head, or of the queries.
+
+    Without `between`, a model goes beyond the last fact. With `until`, time stops there, as it does for a stream: facts
+    that begin later are ignored, and facts that still hold then end there.
+
+    >>> import tidelog as tl
+    >>> program = tl.Program.parse("Hot(X) :- Diamondminus[0,5] High(X).")
+    >>> print(tl.materialise(program, tl.Dataset.parse("High(t1)@3")), end="")
+    Hot(t1)@[3,8]
+    """
+    names = choose_queries(program, data, query)
+    if until is not None:
+        if between is not None:
+            raise TidelogError(Diagnostic("TL305", "give either a range of time or its end", help=_ONE_OF_BOTH))
+        data, between = data.until(to_finite_time(until)), (-INF, until)
+    run = prepare_run(program, data, names, timeline=timeline, span=_parse_span(between))
+    extents = run.solve(stops=until is not None)
+    answers = {name: extents[name] for name in names}
+    if run.span is not None:
+        answers = {name: extent.within(*run.span) for name, extent in answers.items()}
+    return Model(answers, run.compiled.grid, run.data.symbols, run.data.dates)
+
+
+def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: TimelineName | None = None) -> Answer:
+    """Decide whether a fact holds at every point of its interval.
+
+    >>> import tidelog as tl
+    >>> program = tl.Program.parse("A :- Diamondminus[2,2] A.")
+    >>> tl.entails(program, tl.Dataset.parse("A@0"), "A@1000000")
+    <Answer.YES: 'yes'>
+    """
+    fact = program.to_fact(fact)
+    choose_queries(program, data, fact.predicate)
+    run = prepare_run(program, data, (fact.predicate,), timeline=timeline, span=fact.interval, fact=fact)
+    try:
+        extents = solve(run.problem, run.span)
+    except Unsettled as unsettled:
+        known = unsettled.known.get(fact.predicate)
+        return Answer.YES if known is not None and _is_covered(run, Extent(known), fact) else Answer.UNKNOWN
+    run.require_consistent(extents)
+    return Answer.YES if _is_covered(run, extents[fact.predicate], fact) else Answer.NO
+
+
+@dataclass(frozen=True)
+class BatchRun:
+    """A compiled program and its data on one grid; `span` is the part of time that is asked for."""
+
+    data: Dataset
+    problem: Problem
+    span: tuple[int, int] | None
+
+    @property
+    def compiled(self) -> CompiledProgram:
+        """The program as the engine takes it."""
+        return self.problem.compiled
+
+    def solve(self, stops: bool = False) -> dict[str, Extent]:
+        """Return the extents of the queries; raise if they cannot be settled or a constraint is violated.
+
+        If time `stops` at the end of the span, constraints that are violated only later do not count.
+        """
+        try:
+            extents = solve(self.problem, self.span)
+        except Unsettled as unsettled:
+            raise _undecided(unsettled) from None
+        if stops and self.span is not None:
+            extents = {name: extent.within(*self.span) for name, extent in extents.items()}
+        self.require_consistent(extents)
+        return extents
+
+    def require_consistent(self, extents: dict[str, Extent]) -> None:
+        """Raise if a constraint is violated, with the rule, the binding and the time."""
+        violated: list[Diagnostic] = []
+        for name in self.problem.violations:
+            rows = extents[name].rows
+            for row in range(min(len(rows), 3)):
+                values = [self.data.symbols.value(int(a)) for a in rows.args[:, row]]
+                when = self.compiled.grid.to_interval(int(rows.lo[row]), int(rows.hi[row]))
+                violated.append(describe_violation(self.compiled, name, values, when))
+        if violated:
+            raise Inconsistent(violated)
+
+
+def prepare_run(
+    program: Program,
+    data: Dataset,
+    queries: tuple[str, ...],
+    *,
+    timeline: TimelineName | None = None,
+    span: Interval | None = None,
+    fact: Fact | None = None,
+) -> BatchRun:
+    """Compile a program and bring its data onto the grid, ready for the engine to find the queries."""
+    expected = InputFormat.of(program, choose_timeline(program, timeline), "batch")
+    data = expected.prepare(with_program_facts(program, data), fact)
+    asked = [] if span is None else [Fraction(end).denominator for end in (span.lo, span.hi) if abs(end) != INF]
+    arities = dict(data.relations.keys())
+    if fact is not None:
+        arities.setdefault(fact.predicate, len(fact.args))
+    denominator = lcm(needed_denominator(program, data), *asked)
+    compiled = compile_program(program, Target("batch", queries, timeline, denominator, arities))
+    grid = compiled.grid
+    data = data.with_denominator(grid.denominator) if grid.denominator != data.denominator else data
+    given = {
+        name: _to_rows(data.relations[name, arity], grid.dense)
+        for name, arity in compiled.arities.items()
+        if (name, arity) in data.relations
+    }
+    problem = Problem(compiled, given, data.symbols)
+    return BatchRun(data, problem, None if span is None else grid.to_pair(span) or (0, -1))
+
+
+def choose_queries(program: Program, data: Dataset, query: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return the queries, or the predicates of all heads where there is none."""
+    if query is None:
+        heads = (head_atom(rule) for rule in program.rules)
+        return tuple(sorted({head.predicate for head in heads if head and not is_hidden(head.predicate)}))
+    names = (query,) if isinstance(query, str) else tuple(query)
+    require_known_predicates(names, known_predicates(program, (predicate for predicate, _ in data.relations)))
+    return tuple(dict.fromkeys(names))
+
+
+def _parse_span(between: tuple[TimeLike, TimeLike] | None) -> Interval | None:
+    if between is None:
+        return None
+    lo, hi = (to_time(end) for end in between)
+    if lo > hi or lo == INF or hi == -INF:
+        raise TidelogError(Diagnostic("TL305", "the range asked for is empty"))
+    return Interval(lo, hi, lo != -INF, hi != INF)
+
+
+def _to_rows(relation: Relation, dense: bool) -> Rows:
+    lo, hi = to_timeline(relation.lo, relation.hi, dense)
+    rows = Rows(relation.args, lo, hi)
+    return rows if dense else rows.where(lo <= hi)
+
+
+def _is_covered(run: BatchRun, extent: Extent, fact: Fact) -> bool:
+    """Return whether the fact's atom holds on all of its interval."""
+    assert run.span is not None
+    lo, hi = run.span
+    if lo > hi:
+        return True
+    before = len(run.data.symbols)
+    ids = [run.data.symbols.intern(value) for value in fact.args]
+    if any(number >= before for number in ids):
+        return False
+    lo, hi = extent.widen(lo, hi)
+    rows = extent.within(lo, hi).rows
+    mine = np.ones(len(rows), bool)
+    for column, number in zip(rows.args, ids, strict=True):
+        mine &= column == number
+    rows = rows.where(mine)
+    return bool(((rows.lo <= lo) & (rows.hi >= hi)).any())
+
+
+def _undecided(unsettled: Unsettled) -> Undecided:
+    names = [name for name in unsettled.predicates if not is_hidden(name)] or list(unsettled.predicates)
+    return Undecided(
+        Diagnostic(
+            "TL304",
+            f"it could not be decided how {', '.join(names)} continues forever",
+            help="ask for a range of times with --between LO,HI, or simplify the recursion through these predicates",
+        )
+    )

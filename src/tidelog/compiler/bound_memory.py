@@ -1,0 +1,145 @@
+"""How long answers wait and facts are kept: bounds on time and memory for a standing query.
+
+Let F be the frontier: all input up to F is known. A predicate with `delay` d is complete up to F - d. A body literal
+over p that reads p at t - r, for r in its range, is complete up to F - d(p) + (least r), and a head at t + h follows.
+Look-ahead is a negative r. It may not grow along a cycle.
+
+A fact that ends at e can be forgotten as soon as no literal can read it any more. New parts of another literal's
+predicate q lie beyond F - d(q), so bodies change only at t > F - d(q) + (least r of q), and read p back to t minus
+(largest r of p). `retention` is the largest such distance, for each predicate over all its readers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.compiler.compiled_program import CompiledProgram, StreamBounds
+from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
+from tidelog.compiler.normalise_streams import find_timeless, is_about_any_time
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.hidden_predicates import is_hidden, is_violation
+from tidelog.language.printer import format_rule
+from tidelog.timeline.grid import LIMIT, NEG_INF
+
+
+class LooksAhead(TidelogError):
+    """A rule looks ahead without a bound, so that no answer would ever be certain."""
+
+
+class _Unbounded(Exception):
+    def __init__(self, rule: FlatRule, reason: str) -> None:
+        super().__init__(reason)
+        self.rule = rule
+        self.reason = reason
+
+
+def bound_memory(compiled: CompiledProgram) -> CompiledProgram:
+    """Pass, for streams only: compute delays and retentions; raise where a rule looks ahead without a bound."""
+    if compiled.target.engine != "stream":
+        return compiled
+    try:
+        return replace(compiled, bounds=compute_bounds(compiled))
+    except _Unbounded as problem:
+        raise _looks_ahead(compiled, problem) from None
+
+
+def read_range(rule: FlatRule, literal: FlatLiteral) -> Pair:
+    """Return how far back from t a rule's body at t reads the literal's predicate: negative numbers are ahead."""
+    since = next((b for b in rule.body if b.op in (Op.SINCE, Op.UNTIL)), None)
+    if since is None:
+        return literal.range
+    lo, hi = since.range if literal is not since else (0, since.range[1])
+    return (lo, hi) if since.op is Op.SINCE else (-hi, -lo)
+
+
+def compute_bounds(compiled: CompiledProgram) -> StreamBounds:
+    """Compute the delays and retentions of rules in the normal form for streams."""
+    rules = compiled.rules
+    delay = _compute_delays(compiled)
+    waits = {place: _wait_of(rule, delay) for place, rule in enumerate(rules) if any(b.negated for b in rule.body)}
+    retention = dict(delay)
+    timeless = find_timeless(rules)
+    for place, rule in enumerate(rules):
+        for literal in rule.body:
+            kept = _retention_for(rule, literal, delay, timeless)
+            if place in waits:
+                kept = max(kept, waits[place] + read_range(rule, literal)[1])
+            retention[literal.predicate] = max(retention[literal.predicate], kept)
+    _extend_for_timeless(rules, retention, timeless)
+    return StreamBounds(delay, retention, waits)
+
+
+def _compute_delays(compiled: CompiledProgram) -> dict[str, int]:
+    # Facts of any predicate that the user wrote may be in the input, so none of them is complete before its time.
+    rules = compiled.rules
+    delay = {name: NEG_INF if is_hidden(name) and not is_violation(name) else 0 for name in compiled.arities}
+    aggregates = {aggregation.head.predicate for aggregation in compiled.aggregations}
+    heads = {rule.predicate for rule in rules} | {head for head, _ in compiled.numeric_edges}
+    delay |= {name: 0 for name in delay if name not in heads}
+    for turn in range(len(delay) + 2):
+        changed: FlatRule | None = None
+        for head, source in compiled.numeric_edges:
+            # Aggregations wait till their rows are complete; calculations take each row as it comes.
+            delay[head] = max(delay[head], delay[source], 0 if head in aggregates else NEG_INF)
+        for rule in rules:
+            ahead = [_look_ahead_of(rule, literal) for literal in rule.body]
+            if rule.range[0] == NEG_INF or any(a is None for a in ahead):
+                raise _Unbounded(rule, "it looks ahead without a bound")
+            wait = max(
+                (delay[b.predicate] + a for b, a in zip(rule.body, ahead, strict=True) if a is not None), default=0
+            )
+            if any(b.negated for b in rule.body):
+                wait = max(wait, 0)
+            if wait > NEG_INF // 2 and wait - rule.range[0] > delay[rule.predicate]:
+                delay[rule.predicate] = wait - rule.range[0]
+                changed = rule
+        if changed is None:
+            return delay
+        if turn > len(delay):
+            raise _Unbounded(changed, "its look-ahead recurses, so that an answer would have to wait for ever")
+    return delay
+
+
+def _look_ahead_of(rule: FlatRule, literal: FlatLiteral) -> int | None:
+    """Return how far ahead of t a body at t reads the literal; None without a bound."""
+    if is_about_any_time(literal):
+        return 0
+    least = read_range(rule, literal)[0]
+    return -least if least > -LIMIT else None
+
+
+def _wait_of(rule: FlatRule, delay: dict[str, int]) -> int:
+    return max(0, *(delay[b.predicate] + (_look_ahead_of(rule, b) or 0) for b in rule.body))
+
+
+def _retention_for(rule: FlatRule, literal: FlatLiteral, delay: dict[str, int], timeless: frozenset[str]) -> int:
+    """Return how long a rule that new facts drive needs the literal's facts for its other literals."""
+    others = [b for b in rule.body if b is not literal and b.predicate not in timeless]
+    if not others:
+        return NEG_INF
+    if literal.op in (Op.SINCE, Op.UNTIL):
+        # The left operand only has to touch the new facts.
+        return max(delay[b.predicate] for b in others) + 2
+    ahead = max(delay[b.predicate] + (_look_ahead_of(rule, b) or 0) for b in others)
+    return ahead + read_range(rule, literal)[1]
+
+
+def _extend_for_timeless(rules: tuple[FlatRule, ...], retention: dict[str, int], timeless: frozenset[str]) -> None:
+    """Keep literals that wait for a timeless predicate, which may arrive later, for as long as the head is kept."""
+    for _ in timeless:
+        for rule in rules:
+            if any(b.predicate in timeless for b in rule.body):
+                for literal in rule.body:
+                    kept = retention[rule.predicate] + max(literal.range[1], 0)
+                    retention[literal.predicate] = max(retention[literal.predicate], kept)
+
+
+def _looks_ahead(compiled: CompiledProgram, problem: _Unbounded) -> LooksAhead:
+    rule = compiled.source.rules[problem.rule.origin]
+    return LooksAhead(
+        Diagnostic(
+            "TL308",
+            f"this program cannot run over a stream: {problem.reason}, in `{rule.text or format_rule(rule)}`",
+            rule.place,
+        )
+    )

@@ -1,0 +1,47 @@
+"""The words of encoded plans: numbers that the compiler writes and the plan machine reads.
+
+A plan is PLAN_SIZE words, the sources of the head's arguments, the offsets of its levels, and the levels. A level is
+LEVEL_SIZE words, then its keys, bindings, checks and comparisons. A source is the number of a register, or `-1 - c` for
+the constant c.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Kinds of levels: look up a positive literal; subtract a negated one; the left or right operand of Since and Until; an
+#: atom that arrives with the record (it binds variables, but says nothing about time).
+LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND, GIVEN = range(5)
+
+#: Words of a level. SAME is an earlier level about the same atom, or -1; INDEX is -1 where the whole atom is the key.
+KIND, PREDICATE, OP, R_LO, R_HI, INDEX, SAME, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(12)
+
+#: Words of a plan. KEEPER is the level whose atom goes on the agenda where the body still holds at the end of the times
+#: asked for, or -1. WORK counts how often the plan was driven, plus the levels and atoms that it went through.
+N_LEVELS, HEAD, H_LO, H_HI, CUT, KEEPER, N_HEAD, WORK, PLAN_SIZE = range(9)
+
+#: What happens at the horizon: bits of CUT. Finite intervals are always cut there; CUT_LEFT and CUT_RIGHT cut infinite
+#: ones, too. On a STREAM nothing is cut, and with DEFER facts that lie wholly beyond the horizon wait for their time.
+CUT_LEFT, CUT_RIGHT, STREAM, DEFER = 1, 2, 4, 8
+
+#: The operators of a level: the values of `flat_rules.Op`.
+HOLDS, DIAMOND, BOX, SINCE, UNTIL = range(5)
+
+
+class Code(NamedTuple):
+    """Encoded plans: `plans[p]` is where plan p begins in `words`.
+
+    Triggers are listed by predicate; `shared` says with how many equal levels each begins as the one before it. `width`
+    is the largest number of registers, levels or arguments.
+    """
+
+    plans: Array
+    words: Array
+    trigger_start: Array
+    trigger_list: Array
+    shared: Array
+    width: int

@@ -1,0 +1,86 @@
+"""Prepare facts for a program: the one way from users' data into every engine.
+
+Temporal Datalog keeps time in the last argument, arities must agree, integer timelines take integer times only, and
+times become positions on the grid of the compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.compiler.compiled_program import EngineName
+from tidelog.compiler.validate import program_arities, require_arities, require_integer_times
+from tidelog.language.core_rules import compares_with_value
+from tidelog.language.program import Program
+from tidelog.language.syntax import Fact
+from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.interval import TimelineName
+
+if TYPE_CHECKING:
+    from tidelog.data.dataset import Dataset
+
+Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class InputFormat:
+    """What an engine expects of the facts for a program."""
+
+    program: Program
+    arities: Mapping[str, int]
+    timeline: TimelineName
+    engine: EngineName
+
+    @staticmethod
+    def of(program: Program, timeline: TimelineName, engine: EngineName) -> InputFormat:
+        """Return the format for a program on a timeline."""
+        return InputFormat(program, program_arities(program), timeline, engine)
+
+    def prepare(self, data: Dataset, fact: Fact | None = None) -> Dataset:
+        """Return data as the program reads it; raise where it does not fit rules, timeline or the fact asked for."""
+        data = read_times(self.program, data)
+        self.check(data, fact)
+        return data
+
+    def check(self, data: Dataset, fact: Fact | None = None) -> None:
+        """Raise where data whose times have been read does not fit."""
+        require_arities(self.arities, data, fact)
+        if self.timeline == "integer":
+            require_integer_times(data, self.engine)
+
+
+def with_program_facts(program: Program, data: Dataset | None) -> Dataset:
+    """Return data, which may be none, together with the facts in the rule file."""
+    from tidelog.data.dataset import Dataset
+
+    data = data or Dataset()
+    return read_times(program, data | Dataset.from_facts(program.facts) if program.facts else data)
+
+
+def read_times(program: Program, data: Dataset) -> Dataset:
+    """Return facts with their times read from where the program has them: for temporal Datalog, the last argument."""
+    return data.with_time_arguments(program.temporal.temporal) if program.temporal else data
+
+
+def needed_denominator(program: Program, data: Dataset) -> int:
+    """Return the denominator of the grid that data needs: that of its times and, if rules compare durations with values
+    from the data, that of its numbers."""
+    if not any(compares_with_value(step) for step in program.core.aggregations):
+        return data.denominator
+    from tidelog.numeric.numbers import Numbers
+
+    found = Numbers(data.symbols).constants().denominators
+    return lcm(data.denominator, *np.unique(found[found > 0]).tolist())
+
+
+def to_timeline(lo: Int64s, hi: Int64s, dense: bool) -> tuple[Int64s, Int64s]:
+    """Return ends on the doubled grid as ends on the timeline; on the integers an interval may be empty (lo > hi)."""
+    if dense:
+        return lo, hi
+    return np.where(lo == NEG_INF, NEG_INF, (lo + 1) >> 1), np.where(hi == POS_INF, POS_INF, hi >> 1)

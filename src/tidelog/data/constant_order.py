@@ -1,0 +1,89 @@
+"""The order of constants: numbers by value, then names by code points (the order of their UTF-8 bytes)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.data.number_scanner import NOT_UNDERSTOOD, read_number
+from tidelog.data.symbol_kernels import NUMBER_KIND, SymbolTable
+from tidelog.jit import kernel
+from tidelog.timeline.grid import LIMIT
+
+Longs = npt.NDArray[np.int64]
+
+
+def compute_ranks(table: SymbolTable) -> Longs:
+    """Return the rank of every id in the order of constants."""
+    count = int(table.counts[0])
+    is_number = table.pool[table.offsets[:count]] == NUMBER_KIND
+    order = np.concatenate(
+        [_sort_numbers(table, np.flatnonzero(is_number)), _sort_names(table, np.flatnonzero(~is_number))]
+    )
+    result = np.empty(count, np.int64)
+    result[order] = np.arange(count)
+    return result
+
+
+def _sort_numbers(table: SymbolTable, ids: Longs) -> Longs:
+    """Sort the ids of numbers by value: on a common denominator where that fits, else by exact comparison."""
+    numerator, denominator = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64)
+    _read_numbers(table, ids, numerator, denominator)
+    step = lcm(*(int(part) for part in np.unique(denominator)))
+    if step and np.abs(numerator).max(initial=0) < LIMIT // step:
+        return ids[np.argsort(numerator * (step // denominator))]
+    texts = {int(id): table.pool[table.offsets[id] + 1 : table.offsets[id + 1]].tobytes().decode() for id in ids}
+    return np.array(sorted(texts, key=lambda id: Fraction(texts[id])), np.int64)
+
+
+def _sort_names(table: SymbolTable, ids: Longs) -> Longs:
+    """Sort the ids of names, 8 bytes at a time.
+
+    Names that are equal so far form a group, and only groups of more than one name are sorted further.
+    """
+    order = ids.copy()
+    open_from, open_to = np.array([0]), np.array([len(ids)])
+    depth = 0
+    while len(open_from):
+        size = open_to - open_from
+        group = np.repeat(np.arange(len(size)), size)
+        at = np.arange(len(group)) + np.repeat(open_from - (np.cumsum(size) - size), size)
+        key, rest = np.empty(len(at), np.uint64), np.empty(len(at), np.int64)
+        _read_keys(table, order[at], depth, key, rest)
+        # A name that ends here sorts before longer ones: `rest` tells `a` from `a` followed by a zero byte.
+        sort = np.lexsort((rest, key, group))
+        order[at] = order[at][sort]
+        key, rest = key[sort], rest[sort]
+        same = (group[1:] == group[:-1]) & (key[1:] == key[:-1]) & (rest[1:] == rest[:-1]) & (rest[1:] == 8)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
+        open_from, open_to = at[edges[::2]], at[edges[1::2]] + 1
+        depth += 8
+    return order
+
+
+@kernel
+def _read_numbers(table: SymbolTable, ids: Longs, numerator: Longs, denominator: Longs) -> None:
+    """Write the values of numbers; a number that does not fit gets the denominator 0."""
+    for i in range(len(ids)):
+        start, end = table.offsets[ids[i]] + 1, table.offsets[ids[i] + 1]
+        _, numerator[i], denominator[i], kind = read_number(table.pool, start, end)
+        if kind == NOT_UNDERSTOOD:
+            denominator[i] = 0
+
+
+@kernel
+def _read_keys(table: SymbolTable, ids: Longs, depth: int, key: npt.NDArray[np.uint64], rest: Longs) -> None:
+    """Write 8 bytes of every name from `depth` on as one number, and how many bytes are left there (at most 8)."""
+    for i in range(len(ids)):
+        start = table.offsets[ids[i]] + 1 + depth
+        length = min(table.offsets[ids[i] + 1] - start, 8)
+        bits = np.uint64(0)
+        for j in range(8):
+            bits = bits << np.uint64(8)
+            if j < length:
+                bits |= np.uint64(table.pool[start + j])
+        key[i] = bits
+        rest[i] = length

@@ -1,0 +1,314 @@
+"""Fact text, read by a compiled scanner: one pass over the bytes, constants straight into the dictionary.
+
+The scanner understands nearly all lines. A line that it does not understand goes to the slow, complete reader,
+`language.fact_text.parse_fact`, which accepts it or says what is wrong with it and where.
+
+A text comes in chunks of whole lines, which are scanned in blocks of whole lines. A block's length bounds how many
+facts, arguments and new constants it can hold, so room for all of them is reserved beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.data.number_scanner import Bytes
+from tidelog.data.relation import (
+    EMPTY,
+    Columns,
+    Ids,
+    Key,
+    Relation,
+    Times,
+    columns_from_facts,
+    combine,
+    denominator_of,
+    find_overflows,
+    refine_pairs,
+    timestamp_overflow,
+    to_common_step,
+    to_grid_pair,
+)
+from tidelog.data.scan_kernels import (
+    ARGS,
+    DATES,
+    FRACTIONS,
+    LINES,
+    RELATIONS,
+    ROWS,
+    UNREAD,
+    Predicates,
+    Rows,
+    byte_classes,
+    empty_rows,
+    scan_lines,
+    scatter,
+    scatter_order,
+)
+from tidelog.data.symbol_table import Symbols
+from tidelog.errors import Diagnostic, Place, TidelogError
+from tidelog.language.file_errors import check_utf8
+from tidelog.language.syntax import Fact
+from tidelog.timeline.interval import Interval
+
+#: Bytes that are scanned in one call, about.
+BLOCK = 1 << 16
+#: Rows are sorted into relations as soon as there are more than this.
+BATCH = 1 << 15
+#: Bad lines that are reported at once.
+MOST_ERRORS = 20
+
+
+def _split_blocks(data: bytes) -> Iterator[tuple[int, int]]:
+    """Split a text into ranges of whole lines of about `BLOCK` bytes."""
+    start = 0
+    while start < len(data):
+        end = len(data)
+        if start + BLOCK < end:
+            end = data.rfind(b"\n", start, start + BLOCK) + 1 or data.find(b"\n", start + BLOCK) + 1 or end
+        yield start, end
+        start = end
+
+
+class _Scan:
+    """The state of scanning one text."""
+
+    def __init__(self, symbols: Symbols, source: str, ordered: bool, line: int) -> None:
+        self.symbols, self.source = symbols, source
+        self.data = b""  # the present chunk, and the length of all chunks before it
+        self.before = 0
+        self.names = Symbols()
+        self.chain: list[Ids] = [np.zeros(0, np.int32)] * 4  # the arrays of `Predicates` after `names`
+        self.rows = empty_rows(0)
+        self.parts: list[Columns] = []
+        self.facts: list[Fact] = []
+        self.dates = False
+        self.numbers = False
+        self.errors: list[Diagnostic] = []
+        self.first_line = line
+        self.counted = (0, line)  # a position in `data`, and the number of its line
+        self.order = _Order() if ordered else None
+
+    def run(self, chunks: Iterable[bytes]) -> Columns:
+        for chunk in chunks:
+            self._scan_chunk(chunk)
+            if len(self.errors) >= MOST_ERRORS:
+                break
+        if self.errors:
+            raise TidelogError(sorted(self.errors[:MOST_ERRORS], key=_line_of))
+        if self.facts:
+            slow = columns_from_facts(self.symbols, self.facts, self.dates)
+            self.parts.append(replace(slow, numbers=self.numbers))
+            if self.order:
+                self.parts = self.order.merge(self.parts, self.facts)
+        return combine(self.symbols, self.parts) if self.parts else EMPTY
+
+    def _scan_chunk(self, data: bytes) -> None:
+        """Scan the facts of a chunk of whole lines."""
+        self.before += len(self.data)
+        self.first_line += int(self.rows.counts[LINES])
+        self.rows.counts[LINES] = 0
+        self.data, self.counted = data, (0, self.first_line)
+        classes = self._classify_bytes()
+        view = np.frombuffer(data, np.uint8)
+        for start, end in _split_blocks(data):
+            most = (end - start) // 2 + 1  # facts and arguments take at least two bytes each
+            self._reserve(most)
+            known = len(self.names)
+            predicates = Predicates(self.names.reserve(most, end - start), *self.chain)
+            # The reduced fraction of a decimal number is at most twice as long as the number.
+            symbols = self.symbols.reserve(most, 2 * (end - start))
+            scan_lines(view, start, end, classes, symbols, predicates, self.rows)
+            self._check_names(known)
+            for at in self.rows.unread[: self.rows.counts[UNREAD]]:
+                self._read_slowly(int(at))
+            self.rows.counts[UNREAD] = 0
+            if self.rows.counts[ROWS] > BATCH:
+                self._flush()
+            if len(self.errors) >= MOST_ERRORS:
+                break
+        self._flush()
+
+    def _classify_bytes(self) -> Bytes:
+        if self.data.isascii():
+            return byte_classes("")
+        check_utf8(self.data, self.source, self.first_line)
+        return byte_classes(self.data.decode())
+
+    def _reserve(self, most: int) -> None:
+        if max(self.rows.counts[[ROWS, ARGS]]) + most > len(self.rows.lo):
+            self._flush()
+            if most > len(self.rows.lo):
+                # After a text of a single block come no more rows; streams bring many such small texts.
+                more = 2 * BATCH if len(self.data) > BLOCK else 0
+                self.rows = empty_rows(most + more)._replace(counts=self.rows.counts)
+        known = max(len(self.names), int(self.rows.counts[RELATIONS])) + most
+        if known > len(self.chain[0]):
+            self.chain = [
+                np.concatenate([column, np.zeros(2 * known - len(column), np.int32)]) for column in self.chain
+            ]
+
+    def _check_names(self, known: int) -> None:
+        """Let the slow reader check each new predicate once. If it objects, let it report the facts with that name."""
+        from tidelog.language.fact_text import parse_fact
+
+        for name in range(known, len(self.names)):
+            try:
+                parse_fact(str(self.names.value(name)))
+            except TidelogError:
+                relation = self.rows.relation[: self.rows.counts[ROWS]]
+                for row in np.flatnonzero(self.chain[2][relation] == name)[:MOST_ERRORS]:
+                    self._read_slowly(int(self.rows.line[row]))
+
+    def _read_slowly(self, at: int) -> None:
+        from tidelog.language.fact_text import parse_fact
+
+        text, line = self._read_line(at)
+        if text.lstrip()[:1] in ("", "%", "#"):  # a blank line or comment, after spaces that are not ASCII
+            return
+        try:
+            fact, dates = parse_fact(text, self.source, line)
+            to_grid_pair(fact, denominator_of(fact))
+        except TidelogError as error:
+            place = Place(self.source, line, text.find("@") + 2, 1, text)
+            self.errors += [replace(e, place=e.place or place) for e in error.diagnostics]
+            return
+        self.facts.append(fact)
+        if self.order:
+            self.order.slow.append(self.before + at)
+        self.dates |= dates
+        self.numbers |= not dates and fact.interval != Interval.always()
+
+    def _read_line(self, at: int) -> tuple[str, int]:
+        """Return the line of a position, and its number.
+
+        Lines are counted from the last position that was asked for.
+        """
+        start = self.data.rfind(b"\n", 0, at) + 1
+        end = self.data.find(b"\n", at)
+        before, line = self.counted if self.counted[0] <= start else (0, self.first_line)
+        self.counted = (start, line + self.data.count(b"\n", before, start))
+        return self.data[start : end if end >= 0 else len(self.data)].decode().rstrip("\r"), self.counted[1]
+
+    def _flush(self) -> None:
+        """Sort the rows read so far into relations, and append them to `parts`."""
+        rows = self.rows
+        count = int(rows.counts[ROWS])
+        denominator, lo, hi = self._to_common_step(rows.lo[:count], rows.hi[:count])
+        for row in np.flatnonzero(lo > hi)[:MOST_ERRORS]:
+            self._read_slowly(int(rows.line[row]))
+        if not count or self.errors:
+            rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
+            return
+        relations = int(rows.counts[RELATIONS])
+        names, arity = self.chain[2][:relations], self.chain[3][:relations]
+        size = np.bincount(rows.relation[:count], minlength=relations)
+        stop = np.cumsum(size)
+        arg_stop = np.cumsum(size * arity)
+        sorted_lo, sorted_hi = np.empty(count, np.int64), np.empty(count, np.int64)
+        args = np.empty(int(rows.counts[ARGS]), np.int32)
+        scatter(
+            rows._replace(lo=lo, hi=hi), stop - size, arg_stop - size * arity, size, arity, sorted_lo, sorted_hi, args
+        )
+        order = self.order.number_rows(rows, stop - size, self.before) if self.order else None
+        relations_by_key: dict[Key, Relation] = {}
+        for r in np.flatnonzero(size):
+            key = str(self.names.value(int(names[r]))), int(arity[r])
+            block = args[arg_stop[r] - size[r] * arity[r] : arg_stop[r]].reshape(key[1], size[r])
+            own = slice(stop[r] - size[r], stop[r])
+            own_order = None if order is None else order[own]
+            relations_by_key[key] = Relation(*key, block, sorted_lo[own], sorted_hi[own], own_order)
+        dates, numbers = bool(rows.counts[DATES] & 1), bool(rows.counts[DATES] & 2)
+        self.parts.append(Columns(denominator, dates, relations_by_key, numbers))
+        rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
+
+    def _to_common_step(self, lo: Times, hi: Times) -> tuple[int, Times, Times]:
+        """Convert the rows' times to their common time step; return its denominator and the ends."""
+        rows = self.rows
+        count = int(rows.counts[FRACTIONS])
+        if not count:
+            return 1, lo, hi
+        which, numerator, parts = rows.fraction[:count], rows.numerator[:count], rows.denominator[:count]
+        denominator, ticks, far = to_common_step(numerator, parts)
+        rows_far = which[far] // 2 if far.any() else np.flatnonzero(find_overflows(lo, hi, denominator))
+        if len(rows_far):
+            self._report_overflows(rows_far[:MOST_ERRORS], denominator)
+            return 1, lo, hi
+        lo, hi = refine_pairs(lo, hi, denominator)
+        left = which % 2 == 0
+        lo[which[left] // 2] += 2 * ticks[left]
+        hi[which[~left] // 2] += 2 * ticks[~left]
+        return denominator, lo, hi
+
+    def _report_overflows(self, rows: npt.NDArray[np.int64], denominator: int) -> None:
+        for row in rows:
+            text, line = self._read_line(int(self.rows.line[row]))
+            column = text.find("@") + 2
+            time = text[column - 1 :].strip()
+            place = Place(self.source, line, column, len(time), text)
+            self.errors += timestamp_overflow(f"{time}, in ticks of 1/{denominator},", place).diagnostics
+
+
+class _Order:
+    """The positions of facts in the text.
+
+    Rows come in its order. The facts of the slow reader are put between them at the end, by where all of them begin.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.begins: list[Times] = []
+        self.slow: list[int] = []
+
+    def number_rows(self, rows: Rows, at: Times, before: int) -> Times:
+        """Return the positions of a batch of rows among all rows, sorted by relation: those of r begin at `at[r]`.
+
+        `before` is where the chunk of the rows begins in the text, in bytes.
+        """
+        count = int(rows.counts[ROWS])
+        order = np.empty(count, np.int64)
+        scatter_order(rows.relation, count, self.count, at, order)
+        self.begins.append(rows.line[:count] + before)
+        self.count += count
+        return order
+
+    def merge(self, parts: list[Columns], facts: list[Fact]) -> list[Columns]:
+        """Return the parts with positions among all facts; the last part holds `facts`, which the slow reader read."""
+        begins = np.concatenate([*self.begins, np.zeros(0, np.int64)])
+        slow = np.array(self.slow, np.int64)
+        of_row = np.arange(self.count) + np.searchsorted(np.sort(slow), begins)
+        of_slow = np.searchsorted(begins, slow) + np.argsort(np.argsort(slow))
+        of_key: dict[Key, list[int]] = {}
+        for fact, position in zip(facts, of_slow, strict=True):
+            of_key.setdefault((fact.predicate, len(fact.args)), []).append(int(position))
+        quick = [
+            replace(part, relations={key: replace(r, order=of_row[r.order]) for key, r in part.relations.items()})
+            for part in parts[:-1]
+        ]
+        last = {key: replace(r, order=np.array(of_key[key], np.int64)) for key, r in parts[-1].relations.items()}
+        return [*quick, replace(parts[-1], relations=last)]
+
+
+def scan_facts(text: str | bytes, symbols: Symbols, source: str, *, ordered: bool = False, line: int = 1) -> Columns:
+    """Read the facts of a text, in UTF-8 if it is bytes. Constants go into `symbols`.
+
+    With `ordered`, relations know the position of each fact. `line` is the number of the text's first line.
+
+    Raises a TidelogError that lists the bad lines, up to `MOST_ERRORS`.
+    """
+    data = text.encode() if isinstance(text, str) else text
+    return scan_chunks([data] if data else [], symbols, source, ordered=ordered, line=line)
+
+
+def scan_chunks(
+    chunks: Iterable[bytes], symbols: Symbols, source: str, *, ordered: bool = False, line: int = 1
+) -> Columns:
+    """Do what `scan_facts` does, for a text that comes in chunks of whole lines."""
+    return _Scan(symbols, source, ordered, line).run(chunks)
+
+
+def _line_of(error: Diagnostic) -> int:
+    return error.place.line if error.place else 0

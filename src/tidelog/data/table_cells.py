@@ -1,0 +1,88 @@
+"""Tables as cells: CSV and Parquet as pyarrow reads them, before any cell has a meaning.
+
+Text stays text here. What a cell means, exactly, is decided in `table_reader`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from tidelog.errors import Diagnostic, TidelogError
+
+#: Rows of a Parquet file that are read at once.
+CHUNK = 1 << 16
+#: What the columns of a table may be.
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table as names and columns; a column is an Arrow array or a list of values, None for a missing value."""
+
+    names: Sequence[str]
+    columns: Sequence[Any]
+    rows: int
+
+
+def read_cells(data: bytes, form: str, path: str) -> Cells:
+    """Read the bytes of a table; `form` is csv, tsv or parquet. For JSON Lines see `json_lines`."""
+    import pyarrow as pa
+
+    try:
+        if form == "parquet":
+            from pyarrow import parquet
+
+            table = parquet.read_table(pa.BufferReader(data), use_threads=False)
+        else:
+            table = _read_csv(data, "\t" if form == "tsv" else ",", path)
+        return Cells(table.column_names, [column.combine_chunks() for column in table.columns], table.num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, form, error) from None
+
+
+def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
+    """Read all columns as text: pyarrow would round decimal numbers and guess dates."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    start = io.StringIO(data[: 1 << 16].decode(errors="replace"), newline="")
+    header = next(csv.reader(start, delimiter=delimiter), [])
+    for name in header:
+        if not name.strip() or re.fullmatch(r"[-+]?[0-9./]+", name.strip()):
+            problem = f"the first line of {path} must name the columns, but one of them is `{name.strip()}`"
+            help = "put a line with the names of the columns first"
+            raise TidelogError(Diagnostic("TL205", problem, help=help))
+    return arrow_csv.read_csv(
+        pa.BufferReader(data),
+        read_options=arrow_csv.ReadOptions(use_threads=False),
+        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in data),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types={name: pa.large_string() for name in header},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def read_parquet_batches(source: BinaryIO, path: str) -> Iterator[Cells]:
+    """Read a Parquet file in batches of rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(source) as file:
+            for batch in file.iter_batches(CHUNK, use_threads=False):
+                yield Cells(batch.schema.names, batch.columns, batch.num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, "parquet", error) from None
+
+
+def _unreadable(path: str, form: str, error: Exception) -> TidelogError:
+    reason = str(error).strip().split("\n")[0]
+    help = "the file is damaged, or was not written to its end" if form == "parquet" else None
+    return TidelogError(Diagnostic("TL207", f"cannot read {path}: {reason}", help=help))

@@ -1,0 +1,442 @@
+"""Tables of one predicate each, read column by column: CSV, JSON Lines, Parquet, and Spark's Arrow batches.
+
+A column `time` says when a fact holds; or `start` and `end` do, with `closed` (`both`, `left`, `right`, `neither`)
+unless both ends are closed. Without any of these columns, the facts are background knowledge. Every other column is an
+argument, in the order of the file. Times are numbers, dates or timestamps (UTC unless they have an offset). A schema
+may say otherwise: which columns are read, their types, and the unit and zone of times (`tidelog.data.schema`).
+
+Numbers are read exactly: `0.1` in CSV or JSON is one tenth, and a float of Parquet is the shortest decimal number that
+represents it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.data.bad_rows import RowErrors
+from tidelog.data.column_types import (
+    compute_local_offsets,
+    convert_values,
+    has_leading_zeros,
+    to_number,
+    to_text,
+)
+from tidelog.data.json_lines import exact_decimal, read_json_lines
+from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes
+from tidelog.data.relation import EMPTY, Columns, Ids, Relation, Times, timestamp_overflow, to_common_step
+from tidelog.data.schema import UNITS, ColumnType, TableSchema
+from tidelog.data.symbol_kernels import AS_WRITTEN, NAME_KIND, NUMBER_KIND
+from tidelog.data.symbol_table import Symbols
+from tidelog.data.table_cells import Cells, read_cells
+from tidelog.data.time_columns import TimeColumn, find_zones, is_text, scan_times, text_buffers, to_time_column
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.fact_text import format_iso, parse_time
+from tidelog.language.syntax import Value
+from tidelog.language.wording import suggest
+from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.interval import CLOSED_ENDS
+
+_MOST_ERRORS = 20
+_TIME_COLUMNS = ("time", "start", "end", "closed")
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+@dataclass
+class TableFormat:
+    """How a table is read: its form (csv, tsv, jsonl or parquet) and the schema, if there is one.
+
+    `text_columns` and `number_columns` are the columns without a schema that earlier parts of the same file decided.
+    `is_part` says that JSON Lines are part of a longer input: a key that none of them has is a value that is missing.
+    """
+
+    form: str
+    predicate: str
+    path: str
+    schema: TableSchema | None = None
+    text_columns: set[str] = field(default_factory=set)
+    number_columns: set[str] = field(default_factory=set)
+    is_part: bool = False
+
+
+def read_table(data: bytes, format: TableFormat, symbols: Symbols, row: int = 0) -> Columns:
+    """Read the facts of a table, or of a part of one that begins behind `row` rows."""
+    return build_columns(read_table_cells(data, format.form, format.path), format, symbols, row)
+
+
+def read_table_cells(data: bytes, form: str, path: str) -> Cells:
+    """Read the cells of a table, before any of them has a meaning."""
+    return read_json_lines(data, path) if form == "jsonl" else read_cells(data, form, path)
+
+
+def build_columns(cells: Cells, format: TableFormat, symbols: Symbols, row: int) -> Columns:
+    """Build the facts of cells that begin behind `row` rows of their table."""
+    if not cells.names and not cells.rows:
+        return EMPTY
+    return _Table(cells, format, row).build_columns(format.predicate, symbols)
+
+
+def read_arrow_columns(
+    names: list[str], columns: list[Any], rows: int, predicate: str, source: str, symbols: Symbols
+) -> Columns:
+    """Build the facts of Arrow columns, as Spark hands them over."""
+    return build_columns(Cells(names, columns, rows), TableFormat("parquet", predicate, source), symbols, 0)
+
+
+class _Table:
+    """The cells of a table, with the role of each column: an argument, a time, or the `closed` word."""
+
+    def __init__(self, cells: Cells, format: TableFormat, row: int) -> None:
+        self.cells, self.format, self.path, self.schema = cells, format, format.path, format.schema
+        self.first_row = row
+        # A cell `1` is a number in CSV; in other forms columns have types.
+        self.untyped = format.form in ("csv", "tsv")
+        self.names = [name.strip() for name in cells.names]
+        if self.schema is None:
+            self.types: dict[int, ColumnType] = {}
+            self.role = {name.lower(): i for i, name in enumerate(self.names) if name.lower() in _TIME_COLUMNS}
+            self.arguments = [i for i in range(len(self.names)) if self._is_argument(i)]
+            self._check_columns()
+        else:
+            place = self._place_columns(self.schema)
+            self.types = {place[column.name]: column.type for column in self.schema.columns}
+            roles = {role: getattr(self.schema, role) for role in _TIME_COLUMNS}
+            self.role = {role: place[name] for role, name in roles.items() if name in place}
+            self.arguments = [place[column.name] for column in self.schema.arguments]
+
+    def _place_columns(self, schema: TableSchema) -> dict[str, int]:
+        """Find the columns of the schema in the table; raise TL205 if one is missing."""
+        missing = [column.name for column in schema.columns if column.name not in self.names]
+        if missing and self.format.is_part:
+            self.names += missing
+            empty = [[None] * self.cells.rows for _ in missing]
+            self.cells = replace(self.cells, columns=[*self.cells.columns, *empty])
+        elif missing:
+            close = suggest(missing[0], self.names)
+            message = f"{self.path} has no column `{missing[0]}`; its columns are {', '.join(self.names)}"
+            law = f"the schema of {schema.predicate} says which columns are read"
+            help = f"did you mean {close}?" if close else f"correct `columns` of [schema.{schema.predicate}]"
+            raise TidelogError(Diagnostic("TL205", message, law=law, help=help))
+        return {column.name: self.names.index(column.name) for column in schema.columns}
+
+    def _check_columns(self) -> None:
+        roles = self.role.keys()
+        if self.untyped and len(self.names) == 1 and (mark := re.search("[;\t|]", self.names[0])):
+            shown = {"\t": "a tab"}.get(mark[0], f"`{mark[0]}`")
+            raise TidelogError(
+                Diagnostic(
+                    "TL205",
+                    f"the first line of {self.path} names one column, with {shown} in its name: `{self.names[0]}`",
+                    law="columns are separated by commas in .csv, and by tabs in .tsv",
+                    help="save the table with commas, or with tabs as .tsv",
+                )
+            )
+        if not roles or roles == {"time"} or {"start", "end"} <= roles <= {"start", "end", "closed"}:
+            return
+        if "time" in roles:
+            problem = f"both `time` and `{next(name for name in self.names if name.lower() in roles - {'time'})}`"
+        else:
+            missing = [f"`{name}`" for name in ("start", "end") if name not in roles]
+            present = [f"`{name}`" for name in _TIME_COLUMNS if name in roles]
+            problem = f"{' and '.join(present)}, but no {' and no '.join(missing)}"
+        message = f"{self.path} has a column {problem}; its columns are {', '.join(self.names)}"
+        help = "rename the columns: one `time` for points in time, or `start` and `end` for intervals"
+        raise TidelogError(Diagnostic("TL205", message, help=help))
+
+    def build_columns(self, predicate: str, symbols: Symbols) -> Columns:
+        args = [self._intern_column(i, symbols) for i in self.arguments]
+        rows = self.cells.rows
+        block = np.array(args, np.int32).reshape(len(args), rows)
+        denominator, kinds, lo, hi = self._read_intervals(rows)
+        key = (predicate, len(args))
+        names = {key: tuple(self.names[i] for i in self.arguments)}
+        return Columns(denominator, kinds[0], {key: Relation(*key, block, lo, hi)}, kinds[1], names)
+
+    def _is_argument(self, i: int) -> bool:
+        return i not in self.role.values() and not _PANDAS_INDEX.fullmatch(self.names[i])
+
+    def _error(self, rows: npt.NDArray[np.int64], i: int, problem: str, law: str | None = None) -> RowErrors:
+        """Build an error for some rows of a column, with a diagnostic for each of the first ones."""
+        diagnostics = (
+            Diagnostic("TL206", f"{self._describe_cell(int(row), i)}: {problem}", law=law)
+            for row in rows[:_MOST_ERRORS]
+        )
+        return RowErrors(diagnostics, {int(row): f"column `{self.names[i]}`: {problem}" for row in rows})
+
+    def _describe_cell(self, row: int, i: int) -> str:
+        """Describe where a cell is; rows are counted from 1, without the header."""
+        return f"{self.path}, row {self.first_row + row + 1}, column `{self.names[i]}`"
+
+    def _require_column(self, i: int) -> Any:
+        """Return a column, an Arrow array or a list; raise TL206 if a cell is empty. Arrow's own dictionaries are
+        decoded."""
+        from pyarrow import types
+
+        column = self.cells.columns[i]
+        if isinstance(column, list):
+            empty = np.flatnonzero([value is None for value in column])
+        else:
+            empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)) if column.null_count else _NO_ROWS
+        if len(empty):
+            raise self._error(empty, i, "there is no value", "every argument and every time of a fact has a value")
+        if not isinstance(column, list) and types.is_dictionary(column.type):
+            return column.cast(column.type.value_type)
+        return column
+
+    def _unsupported(self, i: int, type: Any, use: str) -> TidelogError:
+        problem = f"{self.path}: the column `{self.names[i]}` of type {type} cannot be {use}"
+        return TidelogError(Diagnostic("TL207", problem, help="convert it to text or numbers first"))
+
+    # Arguments
+
+    def _intern_column(self, i: int, symbols: Symbols) -> Ids:
+        from pyarrow import types
+
+        column = self._require_column(i)
+        kind = self.types.get(i)
+        if kind == "time":
+            return self._intern_times(i, symbols)
+        if isinstance(column, list):
+            return self._intern_values(i, column, symbols)
+        type = column.type
+        if is_text(type) and kind == "number":
+            return self._intern_values(i, column.to_pylist(), symbols)
+        if is_text(type):
+            data, offsets = text_buffers(column)
+            as_text = kind == "text" or not self.untyped or self._is_text_column(i, column)
+            ids = symbols.intern_texts(data, offsets, NAME_KIND if as_text else AS_WRITTEN)
+            for row in np.flatnonzero(ids < 0):  # numbers with too many digits for compiled code
+                ids[row] = symbols.intern(_read_long_number(data[offsets[row] : offsets[row + 1]].tobytes().decode()))
+            return ids
+        if types.is_nested(type):
+            raise self._unsupported(i, type, "an argument")
+        encoded = column.dictionary_encode()
+        distinct = encoded.dictionary
+        rows: Ids = encoded.indices.to_numpy(zero_copy_only=False)
+        if types.is_integer(type) and kind != "text":
+            return symbols.intern_texts(*text_buffers(distinct), NUMBER_KIND)[rows]
+        if types.is_integer(type):
+            return symbols.intern_texts(*text_buffers(distinct), NAME_KIND)[rows]
+        values = self._read_values(i, distinct)
+        if kind is not None:
+            convert = to_text if kind == "text" else to_number
+            values = [None if value is None else convert(value) for value in values]
+        bad = [k for k, value in enumerate(values) if value is None]
+        if bad:
+            raise self._error(np.flatnonzero(np.isin(rows, bad)), i, "this is not a number")
+        return np.array([symbols.intern(value) for value in values if value is not None], np.int32)[rows]
+
+    def _intern_values(self, i: int, column: list[Value], symbols: Symbols) -> Ids:
+        """Intern Python values, converted to the type of the schema if there is one."""
+        values: list[Value | None] = list(column)
+        if i in self.types:
+            values = convert_values(column, to_text if self.types[i] == "text" else to_number)
+            bad = np.flatnonzero([value is None for value in values])
+            if len(bad):
+                law = f"the schema of {self.format.predicate} says that `{self.names[i]}` holds numbers"
+                raise self._error(bad, i, f"`{str(column[bad[0]])[:40]}` is not a number", law)
+        known = {value: symbols.intern(value) for value in dict.fromkeys(values) if value is not None}
+        return np.array([known[value] for value in values if value is not None], np.int32)
+
+    def _intern_times(self, i: int, symbols: Symbols) -> Ids:
+        """Intern times that are arguments: dates as text in UTC, numbers as numbers."""
+        times = self._read_times(i)
+        rows = zip(times.numerator.tolist(), times.denominator.tolist(), times.kind.tolist(), strict=True)
+        values: dict[tuple[int, int, int], int] = {}
+        ids = np.empty(len(times.kind), np.int32)
+        for row, (numerator, denominator, kind) in enumerate(rows):
+            key = (numerator, denominator, kind)
+            if key not in values:
+                time = Fraction(numerator, denominator)
+                values[key] = symbols.intern(format_iso(time) if kind == DATE else time)
+            ids[row] = values[key]
+        return ids
+
+    def _is_text_column(self, i: int, column: Any) -> bool:
+        """Return whether a column without a schema is text as a whole, because one of its values has a leading zero.
+
+        Raises TL206 if earlier rows of the same file have been read as numbers.
+        """
+        name, format = self.names[i], self.format
+        if name in format.text_columns:
+            return True
+        if not has_leading_zeros(column):
+            format.number_columns.add(name)
+            return False
+        if name in format.number_columns:
+            zeros = next(text for text in column.to_pylist() if len(text) > 1 and text[0] == "0" and text.isdigit())
+            raise TidelogError(
+                Diagnostic(
+                    "TL206",
+                    f"{self.path}, column `{name}`: `{zeros}` has a leading zero",
+                    law="a column with leading zeros is text, but its earlier rows have been read as numbers already",
+                    help=f"declare its type in a schema: `tidelog infer {self.path}` prints one for --schema FILE",
+                )
+            )
+        format.text_columns.add(name)
+        return True
+
+    def _read_values(self, i: int, distinct: Any) -> list[Value | None]:
+        """Convert an Arrow array to constants; None for a float that is not a number."""
+        import pyarrow as pa
+        from pyarrow import types
+
+        type = distinct.type
+        if types.is_floating(type) or types.is_decimal(type):
+            return [exact_decimal(text) for text in distinct.cast(pa.large_string()).to_pylist()]
+        if types.is_boolean(type):
+            return ["true" if value else "false" for value in distinct.to_pylist()]
+        if types.is_timestamp(type):
+            return [format_iso(Fraction(t, UNITS[type.unit])) for t in distinct.cast(pa.int64()).to_pylist()]
+        if types.is_date(type):
+            return [day.isoformat() for day in distinct.cast(pa.date32()).to_pylist()]
+        raise self._unsupported(i, type, "an argument")
+
+    # Times
+
+    def _read_intervals(self, rows: int) -> tuple[int, tuple[bool, bool], Times, Times]:
+        """Return the denominator, whether there were dates and numbers, and the ends of all intervals."""
+        if not self.role.keys() - {"closed"}:
+            return 1, (False, False), np.full(rows, NEG_INF), np.full(rows, POS_INF)
+        if "time" in self.role:
+            i = self.role["time"]
+            time = self._read_times(i)
+            infinite = np.flatnonzero((time.kind == PLUS_INF) | (time.kind == MINUS_INF))
+            if len(infinite):
+                raise self._error(infinite, i, "infinity is not a time point")
+            denominator, ticks = self._to_ticks([time], [i])
+            return denominator, (time.has_dates, time.has_numbers), 2 * ticks[0], 2 * ticks[0]
+        columns = [self.role["start"], self.role["end"]]
+        start, end = (self._read_times(i) for i in columns)
+        denominator, ticks = self._to_ticks([start, end], columns)
+        open_lo, open_hi = self._read_open_ends(rows)
+        lo = np.where(start.kind == MINUS_INF, NEG_INF, 2 * ticks[0] + open_lo)
+        hi = np.where(end.kind == PLUS_INF, POS_INF, 2 * ticks[1] - open_hi)
+        empty = np.flatnonzero((lo > hi) | (start.kind == PLUS_INF) | (end.kind == MINUS_INF))
+        if len(empty):
+            raise self._error(empty, columns[0], "the interval is empty", "a fact holds at one time point at least")
+        return denominator, (start.has_dates or end.has_dates, start.has_numbers or end.has_numbers), lo, hi
+
+    def _read_open_ends(self, rows: int) -> tuple[Times, Times]:
+        """Return 1 for each left end that is open, else 0; and the same for the right ends."""
+        if "closed" not in self.role:
+            if self.schema and self.schema.closed:
+                closed_lo, closed_hi = CLOSED_ENDS[self.schema.closed]
+                return np.full(rows, 1 - closed_lo, np.int64), np.full(rows, 1 - closed_hi, np.int64)
+            return np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+        i = self.role["closed"]
+        column = self.cells.columns[i]
+        given = column if isinstance(column, list) else column.to_pylist()
+        words = {word: str(word or "both").strip().lower() for word in dict.fromkeys(given)}
+        wrong = [word for word in words if words[word] not in CLOSED_ENDS]
+        if wrong:
+            bad = np.flatnonzero([word in wrong for word in given])
+            raise self._error(bad, i, f"`{given[bad[0]]}` is not one of {', '.join(CLOSED_ENDS)}")
+        open_ends = 1 - np.array([CLOSED_ENDS[words[word]] for word in given], np.int64).reshape(rows, 2)
+        return open_ends[:, 0], open_ends[:, 1]
+
+    def _to_ticks(self, times: list[TimeColumn], columns: list[int]) -> tuple[int, list[Times]]:
+        """Convert all times to ticks of their common denominator."""
+        numerator = np.concatenate([column.numerator for column in times])
+        denominator, ticks, far = to_common_step(numerator, np.concatenate([column.denominator for column in times]))
+        if far.any():
+            column, row = divmod(int(np.argmax(far)), len(times[0].numerator))
+            cell = self._describe_cell(row, columns[column])
+            error = timestamp_overflow(f"in {cell}, in ticks of 1/{denominator},")
+            reason = f"column `{self.names[columns[column]]}`: the timestamp leaves 63 bits"
+            raise RowErrors(error.diagnostics, {row: reason})
+        return denominator, np.split(ticks, len(times))
+
+    def _read_times(self, i: int) -> TimeColumn:
+        """Read a column of times, in the unit and zone of the schema."""
+        import pyarrow as pa
+
+        column = self._require_column(i)
+        if isinstance(column, list):
+            column = pa.array([str(value) for value in column], pa.large_string())
+        times = self._read_plain_times(i, column)
+        if self.schema is None:
+            return times
+        if self.schema.zone:
+            local = (times.kind == DATE) & ~find_zones(column)
+            times = self._convert_local_times(i, times, np.flatnonzero(local), self.schema)
+        if self.schema.unit:
+            numeric = times.kind == NUMBER
+            denominator = np.where(numeric, times.denominator * UNITS[self.schema.unit], times.denominator)
+            times = TimeColumn(times.numerator, denominator, np.where(numeric, DATE, times.kind).astype(np.int8))
+        return times
+
+    def _convert_local_times(
+        self, i: int, times: TimeColumn, rows: npt.NDArray[np.int64], schema: TableSchema
+    ) -> TimeColumn:
+        """Convert the dates of some rows from the zone of the schema to UTC."""
+        assert schema.zone is not None
+        seconds = times.numerator[rows] // times.denominator[rows]
+        offsets, missing, twice = compute_local_offsets(seconds, schema.zone, schema.ambiguous)
+        if len(missing):
+            raise self._error(rows[missing], i, f"there is no such local time in {schema.zone}: clocks skip it")
+        if len(twice):
+            law = 'write ambiguous = "earlier" or "later" into the schema, or times with an offset into the data'
+            raise self._error(rows[twice], i, f"this local time occurs twice in {schema.zone}", law)
+        numerator = times.numerator.copy()
+        numerator[rows] -= offsets * times.denominator[rows]
+        return TimeColumn(numerator, times.denominator, times.kind)
+
+    def _read_plain_times(self, i: int, column: Any) -> TimeColumn:
+        """Read a column of times as if there were no schema."""
+        import pyarrow as pa
+        from pyarrow import types
+
+        type = column.type
+        if is_text(type) or types.is_floating(type) or types.is_decimal(type) or types.is_uint64(type):
+            return self._read_text_times(i, *text_buffers(column.cast(pa.large_string())))
+        if types.is_integer(type):
+            return to_time_column(column.cast(pa.int64()), 1, NUMBER)
+        if types.is_timestamp(type):
+            return to_time_column(column.cast(pa.int64()), UNITS[type.unit], DATE)
+        if types.is_date(type):
+            return to_time_column(column.cast(pa.timestamp("s")).cast(pa.int64()), 1, DATE)
+        raise self._unsupported(i, type, "a time")
+
+    def _read_text_times(self, i: int, data: Bytes, offsets: npt.NDArray[np.int64]) -> TimeColumn:
+        rows = len(offsets) - 1
+        times = TimeColumn(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int8))
+        scan_times(data, offsets, times.numerator, times.denominator, times.kind)
+        problems: list[Diagnostic] = []
+        reasons: dict[int, str] = {}
+        for row in np.flatnonzero(times.kind == NOT_UNDERSTOOD):
+            text = data[offsets[row] : offsets[row + 1]].tobytes().decode()
+            try:
+                exact = exact_decimal(text.strip())
+                time, dated = (exact, False) if exact is not None else parse_time(text)
+            except TidelogError as error:
+                first = error.diagnostics[0]
+                found = self._error(np.array([row]), i, first.message, first.law)
+                problems += found.diagnostics if len(problems) < _MOST_ERRORS else ()
+                reasons |= found.rows
+                continue
+            times.kind[row] = DATE if dated else NUMBER
+            if isinstance(time, float):
+                times.kind[row] = PLUS_INF if time > 0 else MINUS_INF
+                time = Fraction(0)
+            if max(abs(time.numerator), time.denominator) >= POS_INF:
+                far = timestamp_overflow(f"{text} in {self._describe_cell(int(row), i)}")
+                problems += far.diagnostics
+                reasons[int(row)] = f"column `{self.names[i]}`: the timestamp {text} leaves 63 bits"
+                continue
+            times.numerator[row], times.denominator[row] = time.numerator, time.denominator
+        if problems:
+            raise RowErrors(problems[:_MOST_ERRORS], reasons)
+        return times
+
+
+def _read_long_number(text: str) -> Fraction | str:
+    """Read a number that is too long for compiled code; a text that is not a number is a name."""
+    number = re.fullmatch(r"[-+]?[0-9]+(\.[0-9]+|/0*[1-9][0-9]*)?", text)
+    return Fraction(text) if number and len(text) <= 300 else text

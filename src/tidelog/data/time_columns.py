@@ -1,0 +1,74 @@
+"""Columns of tables as buffers of text, and as times before they are on a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.data.column_types import find_offsets
+from tidelog.data.number_scanner import DATE, NOT_UNDERSTOOD, NUMBER, Bytes, read_time
+from tidelog.data.relation import Times
+from tidelog.jit import kernel
+
+
+@dataclass(frozen=True, eq=False)
+class TimeColumn:
+    """A column of times: fractions (not reduced), and the kind of each (see `number_scanner.read_time`)."""
+
+    numerator: Times
+    denominator: Times
+    kind: npt.NDArray[np.int8]
+
+    @property
+    def has_dates(self) -> bool:
+        return bool((self.kind == DATE).any())
+
+    @property
+    def has_numbers(self) -> bool:
+        return bool((self.kind == NUMBER).any())
+
+
+@kernel
+def scan_times(
+    data: Bytes, offsets: npt.NDArray[np.int64], numerator: Times, denominator: Times, kind: npt.NDArray[np.int8]
+) -> None:
+    """Read consecutive texts as times."""
+    for i in range(len(offsets) - 1):
+        after, numerator[i], denominator[i], kind[i] = read_time(data, offsets[i], offsets[i + 1])
+        if after != offsets[i + 1]:
+            kind[i] = NOT_UNDERSTOOD
+
+
+def find_zones(column: Any) -> npt.NDArray[np.bool_]:
+    """Find the dates whose offset from UTC is known."""
+    from pyarrow import types
+
+    if is_text(column.type):
+        return find_offsets(column)
+    return np.full(len(column), types.is_timestamp(column.type) and column.type.tz is not None)
+
+
+def is_text(type: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
+
+
+def text_buffers(column: Any) -> tuple[Bytes, npt.NDArray[np.int64]]:
+    """Return the bytes of a text column, and where each text begins (and the last one ends)."""
+    import pyarrow as pa
+
+    column = column.cast(pa.large_string())
+    _, offsets, data = column.buffers()
+    if not len(column):
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    begin = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return np.frombuffer(data if data is not None else b"", np.uint8), begin
+
+
+def to_time_column(column: Any, denominator: int, kind: int) -> TimeColumn:
+    numerator = column.to_numpy(zero_copy_only=False)
+    return TimeColumn(numerator, np.full(len(numerator), denominator, np.int64), np.full(len(numerator), kind, np.int8))

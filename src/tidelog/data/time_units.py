@@ -1,0 +1,81 @@
+"""Refuse data that mixes units of time: dates next to small numbers, or epoch milliseconds next to dates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from tidelog.data.dataset import Dataset
+from tidelog.data.relation import Columns, Relation, to_facts
+from tidelog.data.symbol_table import Symbols
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.fact_text import format_fact
+from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.interval import Time
+
+#: Numbers that can be seconds since 1970 next to dates: from March 1973 to November 2286. Dates count seconds.
+LEAST_SECONDS, MOST_SECONDS = 10**8, 10**10
+
+
+class TimeUnits:
+    """The units of the times seen so far: one date, and one number that cannot be a time in seconds beside it."""
+
+    def __init__(self) -> None:
+        self._date: str | None = None
+        self._number: str | None = None
+        self._asked = False
+
+    def ask(self, shown: str, *times: Time) -> None:
+        """Note the times of an option or a question; raise TL209 if none of them can be a time next to dates."""
+        finite = [time for time in times if isinstance(time, Fraction)]
+        if finite and not any(LEAST_SECONDS <= abs(time) <= MOST_SECONDS for time in finite):
+            self._number, self._asked = self._number or shown, True
+            self._check()
+
+    def add(self, symbols: Symbols, columns: Columns, source: str) -> None:
+        """Note the times of some facts; raise TL209 if dates and numbers of another unit occur together."""
+        if columns.dates and self._date is None:
+            # Dates next to 1970 may be meant where the times that are asked for are near it, too.
+            fact = _find_fact(symbols, columns, plausible=True if columns.numbers or self._asked else None)
+            self._date = fact and f"{fact} in {source}"
+        if columns.numbers and self._number is None:
+            fact = _find_fact(symbols, columns, plausible=False)
+            self._number = fact and f"{fact} in {source}"
+        self._check()
+
+    def _check(self) -> None:
+        if self._date and self._number:
+            raise TidelogError(
+                Diagnostic("TL209", f"some times are dates, like {self._date}, and others numbers, like {self._number}")
+            )
+
+
+def check_asked_times(data: Dataset, shown: str, *times: Time) -> None:
+    """Raise TL209 if the facts have dates, and the times of an option or a question another unit."""
+    units = TimeUnits()
+    units.ask(shown, *times)
+    units.add(data.symbols, data.as_columns(), "the data")
+
+
+def _find_fact(symbols: Symbols, columns: Columns, plausible: bool | None) -> str | None:
+    """Find a fact with a finite time; `plausible` says whether that time could be one in seconds next to dates."""
+    for relation in columns.relations.values():
+        row = _find_row(relation, columns.denominator, plausible)
+        if row is not None:
+            fact = next(to_facts(symbols, columns.denominator, replace(relation.select(np.array([row])))))
+            return format_fact(fact, columns.dates and plausible is not False)
+    return None
+
+
+def _find_row(relation: Relation, denominator: int, plausible: bool | None) -> int | None:
+    for ends in (relation.lo, relation.hi):
+        finite = (ends > NEG_INF) & (ends < POS_INF)
+        if plausible is not None:
+            size = np.abs(ends) // 2
+            fits = (size >= LEAST_SECONDS * denominator) & (size <= MOST_SECONDS * denominator)
+            finite &= fits if plausible else ~fits
+        if finite.any():
+            return int(np.argmax(finite))
+    return None

@@ -1,0 +1,92 @@
+"""TL2xx: facts, tables and data files."""
+
+from __future__ import annotations
+
+from tidelog.diagnostics.entry import DiagnosticEntry, Example
+
+DATA_CODES = (
+    DiagnosticEntry(
+        "TL201",
+        "an unreadable fact",
+        Example("facts", "Smoke(hall@3", "Smoke(hall)@3"),
+        law="a fact is P(a,b)@[0,3), P(a)@7, Alarm@(-inf,2], or without @ where it holds at all times",
+    ),
+    DiagnosticEntry(
+        "TL202",
+        "an unreadable time",
+        Example("facts", "Smoke(hall)@noon", "Smoke(hall)@2026-01-31T12:00:00Z"),
+        law=(
+            "a time is a number (3, 0.5, 1/3), inf, -inf, a duration (500ms, 5s, 10min, 2h, 1d, 1w) "
+            "or a date (2026-01-31T10:00:00Z)"
+        ),
+    ),
+    DiagnosticEntry(
+        "TL203",
+        "an empty interval",
+        Example("facts", "Smoke(hall)@[5,3]", "Smoke(hall)@[3,5]"),
+        law="a fact holds at one time point at least",
+    ),
+    DiagnosticEntry(
+        "TL204",
+        "a time that does not fit into 63 bits",
+        Example("facts", "Smoke(hall)@99999999999999999999", "Smoke(hall)@99999999"),
+        law="times are whole numbers of ticks (the common denominator of program and data) below 2^60",
+        help="use fewer decimal places, or times closer to 0",
+    ),
+    DiagnosticEntry(
+        "TL205",
+        "a table whose columns do not make facts",
+        Example("csv", "room,time,start\nhall,3,2", "room,time\nhall,3"),
+        law=(
+            "the columns of a table are its arguments and `time`, or `start` and `end` (and `closed`), "
+            "or no time at all"
+        ),
+    ),
+    DiagnosticEntry(
+        "TL206",
+        "an unreadable cell of a table",
+        Example("csv", "room,time\nhall,noon", "room,time\nhall,12"),
+    ),
+    DiagnosticEntry(
+        "TL207",
+        "an unreadable data file",
+        Example(
+            "command",
+            "tidelog materialise rules.dmtl Smoke=data.facts",
+            "tidelog materialise rules.dmtl data.facts",
+        ),
+        note="The file is not what its suffix says, or its name is not a predicate.",
+    ),
+    DiagnosticEntry(
+        "TL208",
+        "a join of numbers with text",
+        Example(
+            "situation",
+            'a rule joins a column of a CSV file, in which 1001 is a number, with one of a JSON file that says "1001".',
+            "declare the type of the columns in a schema.",
+        ),
+        law='the number 1001 and the text "1001" are different constants',
+        help="declare the type of both columns in a schema: `tidelog infer DATA...` prints one for --schema FILE",
+    ),
+    DiagnosticEntry(
+        "TL209",
+        "times in different units",
+        Example(
+            "situation",
+            "one file has the time 2026-01-31T10:00:00Z, and another one 1769853600000.",
+            'name the unit of the numbers in a schema: unit = "ms".',
+        ),
+        law="dates count seconds since 1970-01-01 UTC, so that numbers next to dates are seconds too",
+        help="write all times as dates, or all as numbers; for a table, name the unit of its times in a schema",
+    ),
+    DiagnosticEntry(
+        "TL210",
+        "a table whose time column has another name",
+        Example(
+            "situation",
+            "a CSV file has the columns room and timestamp, so that its facts have two arguments and no time.",
+            "rename the column to time, or name it in a schema.",
+        ),
+        law="the time of a table is in its column `time`, or in `start` and `end`, unless a schema says otherwise",
+    ),
+)

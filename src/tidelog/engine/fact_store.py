@@ -1,0 +1,426 @@
+"""The facts that the engine holds: flat arrays that the plan machine reads and writes.
+
+An atom is a row of `atoms` (predicate, where its arguments and intervals stand); its intervals are sorted, coalesced
+and lie in one block of the pool `iv`. One hash table finds atoms, one finds the entries of all indexes: an index of a
+predicate groups its atoms by the arguments at some positions, and an index by no position lists them all. Arrays
+double when they are full; what refers into them are numbers, so nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.compiler.opcodes import Code
+from tidelog.engine import agenda, plan_machine, retention, store_tables
+from tidelog.numeric.rows import Rows as Rows
+from tidelog.timeline.grid import NEG_INF, POS_INF
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+
+#: Records that go through the machine at once, with everything that follows from them: enough that the call
+#: costs little, few enough that their atoms stay in the processor's cache.
+BATCH = 1 << 11
+#: Rows that are packed into a queue at once where no plan is run for them.
+LOAD_BATCH = 1 << 15
+
+
+_ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
+
+
+class AllowanceExceeded(Exception):
+    """The machine took more records than it was allowed to."""
+
+
+class Store:
+    """Facts of numbered predicates, and the machine that derives more."""
+
+    def __init__(self, arities: list[int], dense: bool, ranks: Int64s) -> None:
+        self.dense = dense
+        self.ranks = ranks
+        self.preds: store_tables.Array = np.zeros((len(arities), store_tables.PRED_SIZE), np.int64)
+        self.preds[:, store_tables.ARITY] = arities
+        self.preds[:, store_tables.LATEST] = NEG_INF
+        self.indexes: list[tuple[int, tuple[int, ...]]] = []
+        self.index_list: store_tables.Array = np.zeros(1, np.int64)
+        self.index_table: store_tables.Array = np.zeros((1, max(arities, default=0) + 1), np.int64)
+        self.atoms: store_tables.Array = _ATOMS.copy()
+        self.args: store_tables.Array = np.zeros(256, np.int32)
+        self.table: store_tables.Array = np.full(128, -1, np.int32)
+        self.entries: store_tables.Array = np.zeros((64, 2), np.int32)
+        self.keys: store_tables.Array = np.full((128, 2), -1, np.int32)
+        self.iv: store_tables.Array = _IV.copy()
+        self.meta: store_tables.Array = np.zeros(store_tables.META_SIZE, np.int64)
+        self.meta[store_tables.FREE :] = -1
+        self.meta[store_tables.NEXT_DUE] = POS_INF
+        self.scratch: store_tables.Array = np.zeros((7, 16), np.int64)
+        self.pieces: store_tables.Array = np.zeros((16, 2), np.int64)
+        self.horizon = (NEG_INF, POS_INF)
+        self.allowance = 1 << 62
+        #: Deferred records, which lie beyond the horizon, and their end.
+        self.later: store_tables.Array = np.empty(64, np.int64)
+        self.later_end = 0
+        self.agenda = agenda.empty()
+        #: New pieces of intervals of logged predicates: atom, first and last position.
+        self.log: store_tables.Array = np.zeros((1, 3), np.int64)
+
+    def reset_clipped(self) -> None:
+        """Forget that something was cut."""
+        self.meta[[store_tables.CLIPPED_LO, store_tables.CLIPPED_HI]] = 0
+
+    @property
+    def clipped(self) -> tuple[bool, bool]:
+        """Whether something derived was cut at the left and at the right end of the horizon."""
+        return bool(self.meta[store_tables.CLIPPED_LO]), bool(self.meta[store_tables.CLIPPED_HI])
+
+    @property
+    def taken(self) -> int:
+        """The number of records that the machine has taken so far."""
+        return int(self.meta[store_tables.TAKEN])
+
+    @property
+    def news(self) -> int:
+        """The number of pieces of intervals that were new so far."""
+        return int(self.meta[store_tables.NEWS])
+
+    def size(self, pred: int) -> int:
+        """Return the number of atoms of a predicate."""
+        return int(self.preds[pred, store_tables.SIZE])
+
+    def nbytes(self) -> int:
+        """Return the bytes in use by facts, hash tables and indexes."""
+        meta = self.meta
+        used = (
+            meta[store_tables.N_ATOMS] * self.atoms[0].nbytes
+            + meta[store_tables.N_ARGS] * 4
+            + meta[store_tables.N_IV] * 16
+        )
+        return int(used + meta[store_tables.N_ENTRIES] * 8) + self.table.nbytes + self.keys.nbytes
+
+    def index(self, pred: int, positions: tuple[int, ...]) -> int:
+        """Return the number of an index, and make it first if needed."""
+        if (pred, positions) in self.indexes:
+            return self.indexes.index((pred, positions))
+        self.indexes.append((pred, positions))
+        number = len(self.indexes) - 1
+        table = np.zeros((number + 1, self.index_table.shape[1]), np.int64)
+        table[:number] = self.index_table[:number]
+        table[number, 0] = len(positions)
+        table[number, 1 : 1 + len(positions)] = positions
+        self.index_table = table
+        by_pred = sorted(range(number + 1), key=lambda i: self.indexes[i][0])
+        self.index_list = np.array(by_pred, np.int64)
+        self.preds[:, store_tables.N_INDEXES] = 0
+        for place, i in enumerate(by_pred):
+            owner = self.indexes[i][0]
+            if self.preds[owner, store_tables.N_INDEXES] == 0:
+                self.preds[owner, store_tables.INDEXES] = place
+            self.preds[owner, store_tables.N_INDEXES] += 1
+        self._make_room(entries=self.size(pred))
+        store_tables.index_all(
+            pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, self.meta
+        )
+        return number
+
+    def insert(self, pred: int, rows: Rows, code: Code | None = None, transient: bool = False) -> None:
+        """Insert rows; with plans, derive everything that follows from each as it arrives."""
+        batch = BATCH if code else LOAD_BATCH
+        code = code or _empty_code(len(self.preds))
+        self.preds[pred, store_tables.TRANSIENT] = transient
+        if not transient:
+            self._make_room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
+        if len(rows) > BATCH and _has_few_atoms(rows):
+            order = np.argsort(rows.lo, kind="stable")
+            rows = Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
+        width = 3 + rows.args.shape[0]
+        queue = np.empty(max(1, min(batch, len(rows))) * width, np.int64)
+        columns = np.ascontiguousarray(rows.args, np.int32)
+        for first in range(0, len(rows), batch):
+            last = min(first + batch, len(rows))
+            end = store_tables.pack(pred, columns, rows.lo, rows.hi, first, last, queue, 0)
+            self.work(code, queue, end)
+        self.preds[pred, store_tables.TRANSIENT] = False
+
+    def evaluate(self, plans: list[int], code: Code, windows: list[tuple[int, int]] | None = None) -> None:
+        """Evaluate whole plans, each at all times or in its window, and everything that their results trigger."""
+        if plans:
+            windows = windows or [(NEG_INF, POS_INF)] * len(plans)
+            records = [word for plan, window in zip(plans, windows, strict=True) for word in (-1 - plan, *window, -1)]
+            self.work(code, np.array(records, np.int64), len(records))
+
+    def work(self, code: Code, queue: Int64s, end: int) -> None:
+        """Work a queue off, with everything that follows from it."""
+        position, following, following_end = 0, np.empty(4096, np.int64), 0
+        while True:
+            status, queue, position, end, following, following_end, self.later, self.later_end = plan_machine.run(
+                code,
+                self.tables(code),
+                *self.horizon,
+                self.dense,
+                queue,
+                position,
+                end,
+                following,
+                following_end,
+                self.later,
+                self.later_end,
+                self.allowance,
+            )
+            if status == plan_machine.DONE:
+                return
+            if status == plan_machine.TIRED:
+                raise AllowanceExceeded
+            if status == plan_machine.EVALUATED:
+                self._work_by_batches(code, following, following_end)
+                return
+            self.grow()
+
+    def _work_by_batches(self, code: Code, queue: Int64s, end: int) -> None:
+        """Work a long queue off in batches, each with everything that follows: related facts then stay in the cache."""
+        first = 0
+        while first < end:
+            last = store_tables.after_records(queue, first, end, BATCH, self.preds)
+            self.work(code, queue[first:last], last - first)
+            first = last
+
+    def rows(self, pred: int) -> Rows:
+        """Return all known intervals of a predicate."""
+        n_atoms = self.meta[store_tables.N_ATOMS]
+        count = store_tables.count_intervals(pred, self.atoms, n_atoms)
+        args = np.empty((int(self.preds[pred, store_tables.ARITY]), count), np.int32)
+        lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
+        store_tables.unpack(pred, self.atoms, n_atoms, self.args, self.iv, args, lo, hi)
+        return Rows(args, lo, hi)
+
+    def tables(self, code: Code) -> store_tables.Tables:
+        """Return the arrays as they are now, with enough scratch space to run the plans."""
+        if code.width >= self.scratch.shape[1]:
+            self.scratch = np.zeros((7, code.width + 1), np.int64)
+        return store_tables.Tables(
+            self.preds,
+            self.index_list,
+            self.index_table,
+            self.atoms,
+            self.args,
+            self.table,
+            self.entries,
+            self.keys,
+            self.iv,
+            self.meta,
+            self.ranks,
+            self.scratch,
+            self.pieces,
+            self.agenda,
+            self.log,
+        )
+
+    def take_log(self) -> dict[int, Rows]:
+        """Return the logged pieces by predicate, and empty the log."""
+        atoms, lo, hi = self.log[1 : int(self.log[0, 0]) + 1].T
+        self.log[0, 0] = 0
+        predicates = self.atoms[atoms, store_tables.PRED]
+        found = {}
+        for pred in np.unique(predicates).tolist():
+            mine = predicates == pred
+            places = self.atoms[atoms[mine], store_tables.ARGS]
+            arity = int(self.preds[pred, store_tables.ARITY])
+            args = self.args[places + np.arange(arity).reshape(-1, 1)].astype(np.int32)
+            found[pred] = Rows(args, lo[mine].copy(), hi[mine].copy())
+        return found
+
+    def copy(self) -> Store:
+        """Return an independent copy."""
+        other = copy(self)
+        for name in ("preds", "atoms", "args", "table", "entries", "keys", "iv", "meta", "later", "log"):
+            setattr(other, name, getattr(self, name).copy())
+        other.agenda = agenda.Agenda(*(array.copy() for array in self.agenda))
+        return other
+
+    def watch(self, watched: Mapping[int, int]) -> None:
+        """Watch predicates for purposes of the agenda (bits), and schedule all their atoms."""
+        self.preds[:, store_tables.WATCHED] = [watched.get(pred, 0) for pred in range(len(self.preds))]
+        self._look_at_everything()
+
+    def _look_at_everything(self) -> None:
+        if self.preds[:, store_tables.WATCHED].any():
+            self.agenda = agenda.ensure_room(self.agenda, len(self.atoms))
+            predicates = self.atoms[: self.meta[store_tables.N_ATOMS], store_tables.PRED]
+            agenda.schedule_all(self.agenda, self.preds[predicates, store_tables.WATCHED])
+
+    def compact(self) -> None:
+        """Remove atoms that hold nowhere, and free their space."""
+        meta = self.meta
+        atoms, args, intervals = retention.measure(self.atoms, self.iv, meta, self.preds)
+        new_atoms = np.zeros((atoms + 64, self.atoms.shape[1]), np.int32)
+        new_args = np.zeros(args + 256, np.int32)
+        new_iv = np.zeros((intervals + 64, 2), np.int64)
+        retention.move(self.atoms, self.args, self.iv, meta, self.preds, new_atoms, new_args, new_iv)
+        self.atoms, self.args, self.iv = new_atoms, new_args, new_iv
+        meta[store_tables.N_ATOMS], meta[store_tables.N_ARGS], meta[store_tables.N_IV] = atoms, args, intervals
+        meta[store_tables.FREE :] = -1
+        self.preds[:, store_tables.SIZE] = np.bincount(new_atoms[:atoms, store_tables.PRED], minlength=len(self.preds))
+        self._rehash()
+        self._look_at_everything()
+
+    def deferred(self) -> dict[int, Rows]:
+        """Return the records that wait for their time, as rows by predicate."""
+        places: dict[int, list[int]] = {}
+        arities, at = self.preds[:, store_tables.ARITY], 0
+        while at < self.later_end:
+            pred = int(self.later[at])
+            places.setdefault(pred, []).append(at)
+            at += 3 + int(arities[pred])
+        found = {}
+        for pred, starts in places.items():
+            where = np.array(starts)
+            args = self.later[where + 3 + np.arange(arities[pred]).reshape(-1, 1)].astype(np.int32)
+            found[pred] = Rows(args, self.later[where + 1], self.later[where + 2])
+        return found
+
+    def defer(self, waiting: Mapping[int, Rows]) -> None:
+        """Set the records that wait for their time; those of one atom that touch are merged."""
+        merged = {pred: coalesce(rows) for pred, rows in waiting.items()}
+        self.later = np.empty(sum((3 + len(rows.args)) * len(rows) for rows in merged.values()) + 64, np.int64)
+        self.later_end = 0
+        for pred, rows in merged.items():
+            self.later_end = int(
+                store_tables.pack(pred, rows.args, rows.lo, rows.hi, 0, len(rows), self.later, self.later_end)
+            )
+
+    def held(self) -> dict[str, NDArray[Any]]:
+        """Return all facts and deferred records as arrays, from which `put` makes the same store."""
+        meta = self.meta
+        if meta[store_tables.N_IV] > 2 * meta[store_tables.HELD] + 1024:
+            self.compact()
+        return {
+            "atoms": self.atoms[: meta[store_tables.N_ATOMS]],
+            "args": self.args[: meta[store_tables.N_ARGS]],
+            "iv": self.iv[: meta[store_tables.N_IV]],
+            "meta": meta,
+            "latest": self.preds[:, store_tables.LATEST],
+            "indexes": np.array([[pred, *positions] for pred, positions in self._pad_indexes()], np.int64),
+            "table": self.table,
+            "entries": self.entries[: meta[store_tables.N_ENTRIES]],
+            "keys": self.keys,
+            "later": self.later[: self.later_end],
+        }
+
+    def _pad_indexes(self) -> list[tuple[int, list[int]]]:
+        """Return the indexes, all padded to one length."""
+        longest = max((len(positions) for _, positions in self.indexes), default=0)
+        return [(pred, [len(p), *p, *([-1] * (longest - len(p)))]) for pred, p in self.indexes]
+
+    def put(self, held: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
+        """Take over the facts of another store of the same predicates, with new numbers for its constants, if any."""
+        self.atoms, self.iv = (np.concatenate([held[name], room]) for name, room in (("atoms", _ATOMS), ("iv", _IV)))
+        args = held["args"] if ids is None else ids[held["args"]]
+        self.args = np.concatenate([args, np.zeros(256, np.int32)])
+        self.meta = held["meta"].copy()
+        atoms = held["atoms"]
+        self.preds[:, store_tables.LATEST] = held["latest"]
+        self.preds[:, store_tables.SIZE] = np.bincount(atoms[:, store_tables.PRED], minlength=len(self.preds))
+        self.later, self.later_end = np.append(held["later"], 0), len(held["later"])
+        mine = np.array([[pred, *positions] for pred, positions in self._pad_indexes()], np.int64)
+        if ids is not None:
+            retention.renumber_waiting(self.later, self.later_end, self.preds, ids)
+        if ids is None and np.array_equal(mine, held["indexes"]):
+            self.table, self.keys = held["table"], held["keys"]
+            self.entries = np.concatenate([held["entries"], np.zeros((64, 2), np.int32)])
+        else:
+            self._rehash()
+        self._look_at_everything()
+
+    def constants(self, count: int) -> NDArray[np.bool_]:
+        """Return which of the first `count` constants occur in facts or waiting records."""
+        used = np.zeros(count, np.bool_)
+        used[self.args[: self.meta[store_tables.N_ARGS]]] = True
+        retention.mark_waiting(self.later, self.later_end, self.preds, used)
+        return used
+
+    def renumber(self, ids: Int32s) -> None:
+        """Give constants new numbers."""
+        n_args = self.meta[store_tables.N_ARGS]
+        self.args[:n_args] = ids[self.args[:n_args]]
+        retention.renumber_waiting(self.later, self.later_end, self.preds, ids)
+        self._rehash()
+
+    def _rehash(self) -> None:
+        """Fill the hash tables anew."""
+        meta = self.meta
+        n_atoms = int(meta[store_tables.N_ATOMS])
+        self.table = np.full(1 << ((n_atoms + 64) * 4 // 3).bit_length(), -1, np.int32)
+        store_tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        meta[[store_tables.N_ENTRIES, store_tables.N_KEYS]] = 0
+        need = sum(self.size(pred) for pred, _ in self.indexes) + 64
+        self.entries = np.zeros((need, 2), np.int32)
+        self.keys = np.full((1 << (2 * need - 1).bit_length(), 2), -1, np.int32)
+        for number, (pred, _) in enumerate(self.indexes):
+            store_tables.index_all(pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, meta)
+
+    def grow(self) -> None:
+        """Enlarge the arrays that are full, so that the next record has room whatever it is."""
+        meta = self.meta
+        longest = int(self.atoms[: meta[store_tables.N_ATOMS], store_tables.LENGTH].max(initial=0))
+        if longest + 1 > len(self.pieces):
+            self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
+        if self.preds[:, store_tables.LOGGED].any():
+            self.log = _enlarge(self.log, int(self.log[0, 0]) + longest + 1024)
+        self._make_room(iv=2 * longest + 2)
+
+    def _make_room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
+        """Make room for this many more of each."""
+        meta = self.meta
+        n_atoms = int(meta[store_tables.N_ATOMS])
+        self.atoms = _enlarge(self.atoms, n_atoms + atoms + 2)
+        if len(self.agenda.flags):
+            self.agenda = agenda.ensure_room(self.agenda, len(self.atoms))
+        self.args = _enlarge(self.args, int(meta[store_tables.N_ARGS]) + args + len(self.index_table[0]))
+        self.iv = _enlarge(self.iv, int(meta[store_tables.N_IV]) + max(iv, atoms) + 2)
+        self.entries = _enlarge(self.entries, int(meta[store_tables.N_ENTRIES]) + entries + len(self.indexes))
+        if 4 * (n_atoms + atoms + 2) > 3 * len(self.table):
+            size = 1 << ((n_atoms + atoms + 2) * 4 // 3).bit_length()
+            self.table = np.full(size, -1, np.int32)
+            store_tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        need = 2 * (int(meta[store_tables.N_KEYS]) + entries + len(self.indexes) + 2)
+        if need > len(self.keys):
+            old, self.keys = self.keys, np.full((1 << (need - 1).bit_length(), 2), -1, np.int32)
+            store_tables.rehash_keys(old, self.atoms, self.args, self.entries, self.index_table, self.keys)
+
+
+#: Arrays with more rows than this are tripled when they are full, others grow by half.
+_LARGE = 1 << 14
+
+
+def _enlarge(array: store_tables.Array, rows: int) -> store_tables.Array:
+    """Return the array, or a larger copy of it with room for this many rows."""
+    if rows <= len(array):
+        return array
+    # Large arrays are copied rarely: pages that are not touched yet take no memory.
+    grown = len(array) * 3 if len(array) > _LARGE else len(array) * 3 // 2
+    larger = np.empty((max(rows, grown), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _has_few_atoms(rows: Rows) -> bool:
+    """Return whether few atoms have many intervals; these are inserted in time order, each behind the last."""
+    sample = rows.args[:, : 1 << 13]
+    atoms = len(np.unique(sample, axis=1)[0]) if len(sample) else 1
+    return bool(16 * atoms < sample.shape[1])
+
+
+def _empty_code(n_preds: int) -> Code:
+    zeros = np.zeros(n_preds + 1, np.int64)
+    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), np.zeros(1, np.int64), 64)
+
+
+def coalesce(rows: Rows) -> Rows:
+    """Return the same rows as maximal intervals."""
+    store = Store([len(rows.args)], True, np.zeros(1, np.int64))
+    store.insert(0, rows)
+    return store.rows(0)

@@ -1,0 +1,133 @@
+"""Calculations and aggregations that go forward in time, between the runs of the plan machine.
+
+The machine logs every new piece of an interval that a calculation or aggregation reads. Calculations turn pieces into
+facts at once. Aggregations collect them, and give their results for the times that have become complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.compiler.compiled_program import CompiledProgram
+from tidelog.data.relation import finer, refine_pairs
+from tidelog.data.symbol_table import Symbols
+from tidelog.engine import store_tables
+from tidelog.engine.fact_store import Int32s, Int64s, Rows
+from tidelog.engine.numeric_steps import NumericSteps, find_shift, order_columns, order_results, shift_rows
+from tidelog.language.core_rules import Aggregation
+from tidelog.timeline.grid import NEG_INF, POS_INF
+
+
+class RunningNumbers:
+    """Calculators and aggregators of a program, with the pieces that wait for the next aggregation."""
+
+    def __init__(self, form: CompiledProgram, symbols: Symbols) -> None:
+        self.form = form
+        self.steps = NumericSteps.of(form, symbols)
+        self._numbers = {name: number for number, name in enumerate(form.names)}
+        self._arrived: dict[Aggregation, list[Rows]] = {step: [] for step in form.aggregations}
+        self._until = dict.fromkeys(form.aggregations, NEG_INF - 1)
+
+    def compute(self, pieces: Mapping[int, Rows]) -> Int64s:
+        """Take new pieces, by predicate, from a store's log; return the records that calculations derive from them."""
+        records: list[Int64s] = []
+        for number, rows in pieces.items():
+            name = self.form.names[number]
+            for step in self.form.calculations:
+                if step.input.predicate == name:
+                    records.append(self._pack(step.head.predicate, self.steps.calculators[step].apply(rows)))
+            for aggregation in self.form.aggregations:
+                if aggregation.input.predicate == name:
+                    moved = shift_rows(order_columns(aggregation, rows), find_shift(self.form, aggregation))
+                    self._arrived[aggregation].append(moved)
+        return _concatenate(records)
+
+    def aggregate(self, steps: Iterable[Aggregation], frontier: int) -> tuple[Int64s, int]:
+        """Advance aggregations to a frontier.
+
+        Return the records that they derive, and the frontier at which any aggregation changes next without new facts.
+        """
+        records: list[Int64s] = []
+        for step in steps:
+            until = frontier - self._wait_of(step)
+            if until <= self._until[step]:
+                continue
+            rows = Rows.concatenate(self._arrived[step], len(step.input.args)).clip(self._until[step] + 1, POS_INF)
+            found = self.steps.aggregators[step].advance(rows, until)
+            self._arrived[step], self._until[step] = [], until
+            records.append(self._pack(step.head.predicate, order_results(step, found)))
+        return _concatenate(records), self.next_change()
+
+    def next_change(self) -> int:
+        """Return the frontier at which an aggregation changes next without new facts."""
+        changes = (self.steps.aggregators[step].next_change() + self._wait_of(step) for step in self.form.aggregations)
+        return min(changes, default=POS_INF)
+
+    def _wait_of(self, step: Aggregation) -> int:
+        return max(0, self.form.bounds.delay.get(step.input.predicate, 0))
+
+    def _pack(self, name: str, rows: Rows) -> Int64s:
+        queue = np.empty((3 + len(rows.args)) * len(rows), np.int64)
+        columns = np.ascontiguousarray(rows.args, np.int32)
+        store_tables.pack(self._numbers[name], columns, rows.lo, rows.hi, 0, len(rows), queue, 0)
+        return queue
+
+    # States
+
+    def mark_constants(self, used: NDArray[np.bool_]) -> None:
+        """Mark the constants that occur in rows and results."""
+        for step in self.form.aggregations:
+            self.steps.aggregators[step].mark_constants(used)
+            for rows in self._arrived[step]:
+                used[rows.args] = True
+
+    def renumber(self, ids: Int32s, symbols: Symbols) -> None:
+        """Change to another dictionary, with new numbers for constants."""
+        self.steps = self.steps.renumber(ids, symbols)
+        self._arrived = {
+            step: [Rows(ids[rows.args], rows.lo, rows.hi) for rows in parts] for step, parts in self._arrived.items()
+        }
+
+    def refine(self, form: CompiledProgram, factor: int) -> None:
+        """Change to the same program on a grid that is `factor` times as fine."""
+        self.form = form
+        for step in form.aggregations:
+            self.steps.aggregators[step].refine(factor)
+            self._until[step] = finer(self._until[step], factor)
+            self._arrived[step] = [
+                Rows(rows.args, *refine_pairs(rows.lo, rows.hi, factor)) for rows in self._arrived[step]
+            ]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that has to be remembered, as arrays."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for number, step in enumerate(self.form.aggregations):
+            rows = Rows.concatenate(self._arrived[step], len(step.input.args))
+            arrays |= {f"numbers.{number}.{name}": a for name, a in self.steps.aggregators[step].state().items()}
+            arrays[f"arrived.{number}.args"] = rows.args
+            arrays[f"arrived.{number}.times"] = np.array([rows.lo, rows.hi])
+            arrays[f"arrived.{number}.until"] = np.array([self._until[step]])
+        undefined = [calculator.undefined for calculator in self.steps.calculators.values()]
+        return arrays | {"numbers.undefined": np.array(undefined, np.int64)}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
+        """Take over a saved state of the same steps on the same grid, with new numbers for constants, if any."""
+        for number, step in enumerate(self.form.aggregations):
+            prefix = f"numbers.{number}."
+            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            self.steps.aggregators[step].restore(own)
+            if ids is not None:
+                self.steps.aggregators[step].renumber(ids)
+            args, times = arrays[f"arrived.{number}.args"], arrays[f"arrived.{number}.times"]
+            self._arrived[step] = [Rows(args if ids is None else ids[args], times[0], times[1])]
+            self._until[step] = int(arrays[f"arrived.{number}.until"][0])
+        for calculator, count in zip(self.steps.calculators.values(), arrays["numbers.undefined"], strict=True):
+            calculator.undefined = int(count)
+
+
+def _concatenate(parts: list[Int64s]) -> Int64s:
+    return np.concatenate([np.empty(0, np.int64), *parts])

@@ -1,0 +1,310 @@
+"""The tables of a store, and the compiled code that searches and changes them.
+
+Everything is an array of numbers. Hash tables are open addressing with linear probing; entries of an index that share
+a key are a linked list; free blocks of the interval pool are linked through their first word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tidelog.engine.agenda import Agenda
+from tidelog.jit import Array as Array
+from tidelog.jit import Number as Number
+from tidelog.jit import allocating_kernel, inlined_kernel, kernel
+from tidelog.timeline.grid import POS_INF
+
+#: Columns of an atom: its predicate, and where its arguments and intervals are.
+PRED, ARGS, START, LENGTH, CAPACITY = range(5)
+
+#: Counters of a store. NEWS counts new pieces of intervals, HELD the intervals of all atoms, ENDLESS those of them that
+#: never end; NEXT_DUE is where the first of the deferred records begins. From FREE on: the heads of the free lists of
+#: interval blocks of 1, 2, 4, ... intervals.
+N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, HELD, ENDLESS, NEXT_DUE, FREE = range(13)
+META_SIZE = FREE + 40
+
+#: Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of
+#: atoms, the last position at which any of its facts has held, the agenda's purposes it is watched for (bits), and
+#: whether new pieces of its intervals are logged.
+ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, PRED_SIZE = range(9)
+
+
+class Tables(NamedTuple):
+    """The arrays of a store, as compiled code takes them.
+
+    The first row of `log` holds the number of pieces that are logged; the others an atom and the ends of a piece each.
+    """
+
+    preds: Array
+    index_list: Array
+    index_table: Array
+    atoms: Array
+    args: Array
+    table: Array
+    entries: Array
+    keys: Array
+    iv: Array
+    meta: Array
+    ranks: Array
+    scratch: Array
+    pieces: Array
+    agenda: Agenda
+    log: Array
+
+
+@inlined_kernel
+def _mix(h: Number, value: int) -> Number:
+    h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(29))
+
+
+@inlined_kernel
+def find_atom(pred: int, values: Array, offset: int, arity: int, atoms: Array, args: Array, table: Array) -> Number:
+    """Return the slot of an atom in the hash table; it contains the atom, or -1 where the atom would go."""
+    mask = table.shape[0] - 1
+    h = _mix(np.uint64(0x51), pred)
+    for i in range(arity):
+        h = _mix(h, values[offset + i])
+    slot = np.int64(h & np.uint64(mask))
+    while True:
+        atom = table[slot]
+        if atom < 0:
+            return slot
+        if atoms[atom, PRED] == pred:
+            at = atoms[atom, ARGS]
+            same = True
+            for i in range(arity):
+                if args[at + i] != values[offset + i]:
+                    same = False
+                    break
+            if same:
+                return slot
+        slot = (slot + 1) & mask
+
+
+@inlined_kernel
+def find_key(
+    index: int, values: Array, count: int, positions: Array, atoms: Array, args: Array, entries: Array, keys: Array
+) -> Number:
+    """Return the slot of a key of an index; it contains the first entry, or -1 where the key would go."""
+    mask = keys.shape[0] - 1
+    h = _mix(np.uint64(0x1F), index)
+    for i in range(count):
+        h = _mix(h, values[i])
+    slot = np.int64(h & np.uint64(mask))
+    while True:
+        entry = keys[slot, 1]
+        if entry < 0:
+            return slot
+        if keys[slot, 0] == index:
+            at = atoms[entries[entry, 0], ARGS]
+            same = True
+            for i in range(count):
+                if args[at + positions[i]] != values[i]:
+                    same = False
+                    break
+            if same:
+                return slot
+        slot = (slot + 1) & mask
+
+
+@inlined_kernel
+def index_atom(
+    atom: int,
+    index: int,
+    index_table: Array,
+    atoms: Array,
+    args: Array,
+    entries: Array,
+    keys: Array,
+    meta: Array,
+    values: Array,
+) -> None:
+    """Add an atom to an index."""
+    count = index_table[index, 0]
+    positions = index_table[index, 1:]
+    at = atoms[atom, ARGS]
+    for i in range(count):
+        values[i] = args[at + positions[i]]
+    slot = find_key(index, values, count, positions, atoms, args, entries, keys)
+    entry = meta[N_ENTRIES]
+    meta[N_ENTRIES] += 1
+    if keys[slot, 1] < 0:
+        meta[N_KEYS] += 1
+    entries[entry, 0] = atom
+    entries[entry, 1] = keys[slot, 1]
+    keys[slot, 0] = index
+    keys[slot, 1] = entry
+
+
+@inlined_kernel
+def first_after(iv: Array, start: int, length: int, at: int) -> Number:
+    """Return the first interval of a list whose right end is at or after `at`."""
+    # Streams arrive in time order and ask for recent intervals, which are at the end of the list.
+    if length == 0 or iv[start + length - 1, 1] < at:
+        return length
+    lo, hi = 0, length - 1
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if iv[start + mid, 1] < at:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@inlined_kernel
+def _block(meta: Array, iv: Array, capacity: int, rank: int) -> Number:
+    """Return a free block of intervals, or -1 where the pool is full."""
+    start = meta[FREE + rank]
+    if start >= 0:
+        meta[FREE + rank] = iv[start, 0]
+        return start
+    start = meta[N_IV]
+    if start + capacity > iv.shape[0]:
+        return -1
+    meta[N_IV] += capacity
+    return start
+
+
+@inlined_kernel
+def insert(atom: int, lo: int, hi: int, atoms: Array, iv: Array, meta: Array, pieces: Array) -> tuple[int, int, int]:
+    """Add [lo,hi] to an atom; return the number of new pieces (in `pieces`) and the maximal interval around them.
+
+    Return -1 where the pool of intervals is full; nothing has changed then.
+    """
+    start, length, capacity = atoms[atom, START], atoms[atom, LENGTH], atoms[atom, CAPACITY]
+    first = first_after(iv, start, length, lo - 1)
+    last = first
+    merged_lo, merged_hi = lo, hi
+    n, at = 0, lo
+    while last < length and iv[start + last, 0] <= hi + 1:
+        known_lo, known_hi = iv[start + last, 0], iv[start + last, 1]
+        if at < known_lo:
+            pieces[n, 0], pieces[n, 1] = at, min(known_lo - 1, hi)
+            n += 1
+        at = max(at, known_hi + 1)
+        merged_lo, merged_hi = min(merged_lo, known_lo), max(merged_hi, known_hi)
+        last += 1
+    if at <= hi:
+        pieces[n, 0], pieces[n, 1] = at, hi
+        n += 1
+    if n == 0:
+        return 0, merged_lo, merged_hi
+    grown = length - (last - first) + 1
+    endless = 1 if hi == POS_INF and (length == 0 or iv[start + length - 1, 1] != POS_INF) else 0
+    # Moving intervals is work, too: it counts towards the allowance of a search.
+    meta[TAKEN] += (length - last) >> 6
+    if grown > capacity:
+        rank = 0
+        while (1 << rank) < capacity:
+            rank += 1
+        new = _block(meta, iv, max(1, capacity * 2), rank + 1 if capacity else 0)
+        if new < 0:
+            return -1, merged_lo, merged_hi
+        for i in range(first):
+            iv[new + i, 0], iv[new + i, 1] = iv[start + i, 0], iv[start + i, 1]
+        for i in range(last, length):
+            iv[new + i + grown - length, 0] = iv[start + i, 0]
+            iv[new + i + grown - length, 1] = iv[start + i, 1]
+        if capacity:
+            iv[start, 0] = meta[FREE + rank]
+            meta[FREE + rank] = start
+        atoms[atom, START], atoms[atom, CAPACITY] = new, max(1, capacity * 2)
+        start = new
+    elif grown > length:
+        for i in range(length - 1, last - 1, -1):
+            iv[start + i + 1, 0], iv[start + i + 1, 1] = iv[start + i, 0], iv[start + i, 1]
+    elif grown < length:
+        for i in range(last, length):
+            iv[start + i + grown - length, 0] = iv[start + i, 0]
+            iv[start + i + grown - length, 1] = iv[start + i, 1]
+    iv[start + first, 0], iv[start + first, 1] = merged_lo, merged_hi
+    atoms[atom, LENGTH] = grown
+    meta[HELD] += grown - length
+    meta[ENDLESS] += endless
+    return n, merged_lo, merged_hi
+
+
+@allocating_kernel
+def index_all(
+    pred: int, index: int, index_table: Array, atoms: Array, args: Array, entries: Array, keys: Array, meta: Array
+) -> None:
+    """Add every atom of a predicate to a new index."""
+    values = np.zeros(index_table.shape[1], np.int64)
+    for atom in range(meta[N_ATOMS]):
+        if atoms[atom, PRED] == pred:
+            index_atom(atom, index, index_table, atoms, args, entries, keys, meta, values)
+
+
+@allocating_kernel
+def rehash_atoms(atoms: Array, args: Array, preds: Array, n_atoms: int, table: Array) -> None:
+    """Fill a larger table with the atoms."""
+    values = np.zeros(preds[:, ARITY].max() + 1, np.int64)
+    for atom in range(n_atoms):
+        pred = atoms[atom, PRED]
+        for i in range(preds[pred, ARITY]):
+            values[i] = args[atoms[atom, ARGS] + i]
+        table[find_atom(pred, values, 0, preds[pred, ARITY], atoms, args, table)] = atom
+
+
+@allocating_kernel
+def rehash_keys(old: Array, atoms: Array, args: Array, entries: Array, index_table: Array, keys: Array) -> None:
+    """Fill a larger table with the keys of all indexes."""
+    values = np.zeros(index_table.shape[1], np.int64)
+    for slot in range(old.shape[0]):
+        entry = old[slot, 1]
+        if entry >= 0:
+            index = old[slot, 0]
+            count = index_table[index, 0]
+            at = atoms[entries[entry, 0], ARGS]
+            for i in range(count):
+                values[i] = args[at + index_table[index, 1 + i]]
+            new = find_key(index, values, count, index_table[index, 1:], atoms, args, entries, keys)
+            keys[new, 0], keys[new, 1] = index, entry
+
+
+@kernel
+def pack(pred: int, columns: Array, lo: Array, hi: Array, first: int, last: int, queue: Array, at: int) -> Number:
+    """Write rows of a relation as records into a queue with room for them; return the new end."""
+    arity = columns.shape[0]
+    for row in range(first, last):
+        queue[at], queue[at + 1], queue[at + 2] = pred, lo[row], hi[row]
+        for i in range(arity):
+            queue[at + 3 + i] = columns[i, row]
+        at += 3 + arity
+    return at
+
+
+@kernel
+def after_records(queue: Array, first: int, end: int, count: int, preds: Array) -> Number:
+    """Return the position after `count` records of a queue."""
+    while first < end and count > 0:
+        first += 3 + preds[queue[first], ARITY]
+        count -= 1
+    return first
+
+
+@kernel
+def count_intervals(pred: int, atoms: Array, n_atoms: int) -> Number:
+    """Return the number of intervals of a predicate's atoms."""
+    n = 0
+    for atom in range(n_atoms):
+        if atoms[atom, PRED] == pred:
+            n += atoms[atom, LENGTH]
+    return n
+
+
+@kernel
+def unpack(pred: int, atoms: Array, n_atoms: int, args: Array, iv: Array, columns: Array, lo: Array, hi: Array) -> None:
+    """Write a predicate's intervals as rows."""
+    row = 0
+    for atom in range(n_atoms):
+        if atoms[atom, PRED] == pred:
+            for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
+                for k in range(columns.shape[0]):
+                    columns[k, row] = args[atoms[atom, ARGS] + k]
+                lo[row], hi[row] = iv[i, 0], iv[i, 1]
+                row += 1

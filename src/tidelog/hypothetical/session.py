@@ -1,0 +1,438 @@
+"""A session of hypothetical answers: a query over a stream whose facts arrive late.
+
+The query is resolved once. Then arrivals are pushed batch by batch, and each batch returns the answers that it makes
+certain. The answers that are still possible can be asked for at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self
+
+from tidelog.data.dataset import Dataset
+from tidelog.hypothetical.arrival_input import FactReader, invalid_fact_error, parse_arrival
+from tidelog.hypothetical.background import add_background
+from tidelog.hypothetical.compiled_schemas import compile_schema
+from tidelog.hypothetical.confidence import Confidence
+from tidelog.hypothetical.delays import Delays
+from tidelog.hypothetical.dmtl_translation import translate_to_temporal
+from tidelog.hypothetical.general_hypotheses import AnswerValues, GeneralHypotheses, OpenHypothesis
+from tidelog.hypothetical.ground_facts import AwaitedFact, GroundFact, Scalar, to_scalar
+from tidelog.hypothetical.minimality import HypothesisView, MinimalityFilter
+from tidelog.hypothetical.regular_hypotheses import RegularHypotheses, is_regular
+from tidelog.hypothetical.resolution import Bounds, derived_predicates, resolve
+from tidelog.hypothetical.schemas import Schema, build_query
+from tidelog.hypothetical.session_options import HypothesisOptions, Rejected, RejectReason
+from tidelog.hypothetical.session_state import (
+    dump_store,
+    fingerprint,
+    require_fingerprint,
+    require_origin,
+    restore_store,
+)
+from tidelog.hypothetical.supported_answers import (
+    LazyAnswers,
+    SupportedAnswer,
+    fact_sort_key,
+    format_atom,
+    format_conditions,
+    sort_answers,
+)
+from tidelog.language.program import Program
+from tidelog.language.program_json import program_from_json, program_to_json
+from tidelog.language.syntax import Constant, Fact, TemporalAtom, TimeTerm
+from tidelog.language.syntax_json import facts_from_json, nodes_to_json
+from tidelog.language.tdl_parser import parse_query
+from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_integer_time
+from tidelog.session import Step
+from tidelog.timeline.interval import Time, TimelineName
+
+#: A fact as text, as a `Fact`, or as (predicate, arguments without the time, time).
+AnyFact = str | Fact | GroundFact
+
+#: How late facts may arrive: a number or duration for all, texts like `Temp(wt4,_)=5`, or a mapping by predicate.
+DelayByPattern = int | str | timedelta | Iterable[str] | Mapping[str, int | timedelta]
+
+
+class HypothesisStep(LazyAnswers, Step[SupportedAnswer]):
+    """The answers that one call made certain, built on access; `time` is that of the clock."""
+
+    def __init__(self, parts: Sequence[Any], make: Callable[[Any], SupportedAnswer], tau: int) -> None:
+        super().__init__(parts, make)
+        self._tau = tau
+
+    @property
+    def time(self) -> Time:
+        return Fraction(self._tau)
+
+
+class Hypotheses:
+    """The certain and the possible answers to a query while facts arrive late; a `Session` of supported answers.
+
+    >>> program = Program.parse("Alarm(X, T) :- Hot(X, T), Hot(X, T+1).", syntax="tdl")
+    >>> session = Hypotheses(program, "Alarm(X, T)", delay={"Hot": 1})
+    >>> list(session.push(0, ["Hot(a,0)"]))
+    []
+    >>> session.hypothetical()[0].hypotheses
+    ('Hot(a,1)',)
+    >>> session.push(2, ["Hot(a,1)"])[0].bindings
+    {'X': 'a', 'T': 0}
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        query: str,
+        *,
+        delay: DelayByPattern = (),
+        background: Dataset | None = None,
+        timeline: TimelineName | None = None,
+        options: HypothesisOptions | None = None,
+    ) -> None:
+        """Resolve `query`, an atom with variables, over the rules of `program`.
+
+        `background` holds facts that are known before the stream begins. A fact of time t may arrive until t plus its
+        `delay`.
+        """
+        options = options or HypothesisOptions()
+        delay = _to_plain_delay(delay)
+        self._origin = _Origin(program, query, delay, tuple(background or ()), timeline, options)
+        temporal = add_background(translate_to_temporal(program, timeline, query_predicate(query)), background or ())
+        self.query = build_query(parse_query(query, temporal))
+        self.schemas: tuple[Schema, ...] = resolve(temporal, self.query, Bounds(options.depth, options.horizon))
+        self._compiled = tuple(compile_schema(number, schema) for number, schema in enumerate(self.schemas))
+        arities = dict(temporal.temporal)
+        awaited = {p.predicate: len(p.args) for schema in self.schemas for p in schema.premises}
+        known = awaited | {name: arities[name] for name in arities if name not in derived_predicates(temporal)}
+        self.delays = Delays.parse(delay, known)
+        self._awaited = awaited
+        self._derived = derived_predicates(temporal)
+        self._temporal = frozenset(arities)
+        self._reader = FactReader(arities, dict(temporal.rigid))
+        self._minimality = MinimalityFilter(self._compiled, self.delays)
+        limits = (options.min_confidence, options.max_open)
+        self.confidence = None
+        if options.has_confidence:
+            probability = () if options.probability is None else options.probability
+            chances = () if options.chances is None else options.chances
+            self.confidence = Confidence.parse(self.delays, known, probability, chances)
+        self._min_confidence, self._max_open = limits
+        self._store: GeneralHypotheses | RegularHypotheses = (
+            RegularHypotheses(self._compiled[0], self.delays)
+            if limits == (None, None)
+            and len(self._compiled) == 1
+            and not self._minimality.can_compete
+            and is_regular(self._compiled[0])
+            else GeneralHypotheses(self._compiled, self.delays, self._minimality, early=options.early)
+        )
+        self._early, self._show = options.early, options.show
+        self._fingerprint = fingerprint(
+            self.schemas, self.delays.patterns, limits, *(["early"] if options.early else [])
+        )
+        self._on_rejected = options.on_rejected
+        #: The last time point that was pushed or advanced to.
+        self.tau = -1
+        #: How many facts were rejected, by reason.
+        self.rejected: dict[str, int] = {}
+        self.arrivals = 0
+        #: How many hypotheses were discarded because of their confidence, or because there were too many.
+        self.discarded = 0
+
+    # Arrivals
+
+    def read(self, text: str, source: str = "<text>", line: int = 1) -> GroundFact:
+        """Parse a fact into the form that `push` takes fastest."""
+        return self._reader.read(text, source, line)
+
+    def read_arrival(self, text: str, source: str = "<text>", line: int = 1) -> tuple[int, GroundFact]:
+        """Parse a line like `{"arrival": 0, "fact": "Temp(wt2,high,0)"}`; return the arrival time and the fact."""
+        return parse_arrival(text, self._reader, source, line)
+
+    def push(self, t: TimeLike, facts: Iterable[AnyFact] | Dataset = ()) -> HypothesisStep:
+        """Add facts that arrive at the integer time t; return the answers that became certain.
+
+        Several batches may have the same t. Facts that may not arrive now are counted in `rejected`.
+        """
+        tau = to_integer_time(t)
+        if tau < self.tau:
+            for fact in facts:
+                self.push_backwards(tau, fact)
+            return self._step([])
+        certain = self._advance(tau)
+        # All facts are read before any is taken, so that one that cannot be read loses no answer of the others.
+        allowed = list(self._select_allowed(facts))
+        if isinstance(self._store, RegularHypotheses):
+            full = self._compiled[0].full
+            certain += [(0, full, binding) for binding in self._store.add_facts(fact for fact, _ in allowed)]
+        else:
+            for fact, deadline in allowed:
+                certain += self._store.add_fact(fact, deadline)
+            self._discard()
+        return self._step(certain)
+
+    def push_backwards(self, arrival: int, fact: AnyFact) -> None:
+        """Count a fact whose arrival time is before that of an earlier fact, without taking it."""
+        self.arrivals += 1
+        self._reject("backwards", arrival, self._ground(fact))
+
+    def advance(self, t: TimeLike) -> HypothesisStep:
+        """Advance the clock to the integer time t without arrivals; return the answers that became certain.
+
+        These can only be answers that need no facts, at the first time point.
+        """
+        tau = to_integer_time(t)
+        if tau < self.tau:
+            return self._step([])
+        certain = self._advance(tau)
+        self._discard()
+        return self._step(certain)
+
+    def finish(self, until: TimeLike | None = None) -> HypothesisStep:
+        """End the stream, at `until` if given; return the answers that became certain."""
+        return self._step([]) if until is None else self.advance(until)
+
+    def _advance(self, tau: int) -> list[OpenHypothesis]:
+        if tau == self.tau:
+            return []
+        self._store.advance(tau)
+        first = self.tau < 0
+        self.tau = tau
+        given: list[OpenHypothesis] = []
+        if first and isinstance(self._store, GeneralHypotheses):
+            for schema in self._compiled:
+                if not schema.premises:
+                    self._store.record_answer(schema.answer_values(schema.unbound), tau)
+                    given.append((schema.number, 0, schema.unbound))
+        return given
+
+    def _select_allowed(self, facts: Iterable[AnyFact]) -> Iterator[tuple[GroundFact, int]]:
+        """Yield the facts that may arrive now and that the query needs, each with its deadline."""
+        tau, awaited, delays, confidence = self.tau, self._awaited, self.delays, self.confidence
+        plain = {name: (delays.uniform_delay(name), arity) for name, arity in awaited.items()}
+        count = 0
+        for given in facts:
+            count += 1
+            fact = given if type(given) is tuple else self._ground(given)
+            predicate, args, time = fact
+            if predicate not in awaited:
+                if predicate in self._derived:
+                    self._reject("derived", tau, fact)
+                continue
+            delay, arity = plain[predicate]
+            if len(args) != arity or time < 0:
+                raise invalid_fact_error(predicate, arity, args, time)
+            deadline = time + (delays.of(predicate, args) if delay is None else delay)
+            if time > tau and not self._early:
+                self._reject("future", tau, fact)
+            elif deadline < tau:
+                self._reject("late", tau, fact)
+            else:
+                if confidence:
+                    confidence.record_delay(predicate, max(tau - time, 0))
+                yield fact, deadline
+        self.arrivals += count
+
+    def _ground(self, fact: AnyFact) -> GroundFact:
+        if isinstance(fact, str):
+            return self._reader.read(fact)
+        return self._reader.from_fact(fact) if isinstance(fact, Fact) else fact
+
+    def _reject(self, why: RejectReason, tau: int, fact: GroundFact) -> None:
+        self.rejected[why] = self.rejected.get(why, 0) + 1
+        if self._on_rejected:
+            self._on_rejected(Rejected(why, tau, fact, fact[0] not in self._temporal))
+
+    def _discard(self) -> None:
+        """Discard hypotheses below the least confidence, then the least likely ones above the allowed number."""
+        store, confidence = self._store, self.confidence
+        if self._min_confidence is None and self._max_open is None:
+            return
+        assert isinstance(store, GeneralHypotheses)
+        assert confidence is not None
+        rated = [(confidence.of(store.awaited_facts(state), self.tau), state) for state in store.open_hypotheses()]
+        least = 0.0 if self._min_confidence is None else self._min_confidence
+        gone = [state for rate, state in rated if rate < least]
+        kept = [pair for pair in rated if pair[0] >= least]
+        if self._max_open is not None and len(kept) > self._max_open:
+            kept.sort(key=lambda pair: -pair[0])
+            gone += [state for _, state in kept[self._max_open :]]
+        for state in gone:
+            store.remove_hypothesis(state)
+        self.discarded += len(gone)
+
+    # Saved states
+
+    def save(self) -> bytes:
+        """Return the whole state; `load` continues from it exactly."""
+        return self._pack({"origin": self._origin.to_json()})
+
+    @classmethod
+    def load(
+        cls,
+        state: bytes,
+        program: Program | None = None,
+        *,
+        show: Callable[[TemporalAtom], str] = format_atom,
+        on_rejected: Callable[[Rejected], None] | None = None,
+    ) -> Self:
+        """Return a session that continues where the saved one stopped; `program` must be the same, if given.
+
+        Functions are not saved, so pass `show` and `on_rejected` again.
+        """
+        from tidelog.streaming.state_format import unpack
+
+        origin = require_origin(unpack(state)[0], None if program is None else program_to_json(program))
+        options = HypothesisOptions(**origin["options"], show=show, on_rejected=on_rejected)
+        session = cls(
+            program_from_json(origin["program"]),
+            origin["query"],
+            delay=origin["delay"],
+            background=Dataset.from_facts(facts_from_json(origin["background"])),
+            timeline=origin["timeline"],
+            options=options,
+        )
+        return session.resume(state)
+
+    def save_progress(self) -> bytes:
+        """Return the state without the program and the options; a session made with the same can `resume` it."""
+        return self._pack({})
+
+    def resume(self, state: bytes) -> Self:
+        """Continue from a state of a session with the same program, query and options; return this session."""
+        from tidelog.streaming.state_format import unpack
+
+        meta, _ = unpack(state)
+        require_fingerprint(meta.get("hypotheses"), self._fingerprint)
+        self.tau, self.arrivals, self.discarded = meta["tau"], meta["arrivals"], meta["discarded"]
+        self.rejected = meta["rejected"]
+        if self.confidence:
+            self.confidence.counts = meta["counts"]
+        restore_store(self._store, meta["store"])
+        return self
+
+    def _pack(self, more: dict[str, Any]) -> bytes:
+        from tidelog.streaming.state_format import pack
+
+        counts = self.confidence.counts if self.confidence else {}
+        figures = {"arrivals": self.arrivals, "rejected": self.rejected, "discarded": self.discarded, "counts": counts}
+        store = dump_store(self._store)
+        return pack({"hypotheses": self._fingerprint, "tau": self.tau, **figures, "store": store, **more}, {})
+
+    # Possible answers
+
+    @property
+    def open(self) -> int:
+        """How many hypotheses are held that can still become true."""
+        return sum(1 for _ in self.open_states())
+
+    def hypothetical(self) -> list[SupportedAnswer]:
+        """Return the answers that have evidence and may still become true after this moment, sorted."""
+        return sort_answers(self.select_minimal(self.open_states()))
+
+    def select_minimal(self, states: Iterable[OpenHypothesis]) -> list[SupportedAnswer]:
+        """Return the hypotheses that are minimal among the given ones, as answers."""
+        views = [self._minimality.build_view(self._compiled[n], mask, binding) for n, mask, binding in states]
+        return [self._build_answer(view) for view in self._minimality.select_minimal(views)]
+
+    @property
+    def competing(self) -> bool:
+        """Whether an answer can have several derivations, so that not every held hypothesis is minimal."""
+        return self._minimality.can_compete
+
+    def answer_of(self, state: OpenHypothesis) -> AnswerValues:
+        """Return the values of the query's variables in a hypothesis; None for those that are open."""
+        return self._compiled[state[0]].answer_values(state[2])
+
+    def open_states(self) -> Iterator[OpenHypothesis]:
+        """Return the held hypotheses that can still become true, minimal or not."""
+        if isinstance(self._store, RegularHypotheses):
+            return ((0, mask, binding) for mask, binding in self._store.open_hypotheses())
+        return self._store.open_hypotheses()
+
+    def _step(self, certain: list[OpenHypothesis]) -> HypothesisStep:
+        return HypothesisStep(certain, partial(self._answer, self.tau), self.tau)
+
+    def _answer(self, tau: int, state: OpenHypothesis) -> SupportedAnswer:
+        number, mask, binding = state
+        view = self._minimality.build_view(self._compiled[number], mask, binding)
+        return SupportedAnswer(self._bindings(view), self._evidence(view), (), tau)
+
+    def _build_answer(self, view: HypothesisView) -> SupportedAnswer:
+        awaited = [_awaited(atom) for atom in view.hypotheses]
+        deadlines = [None if time is None else time + self.delays.of(name, args) for name, args, time in awaited]
+        known = [deadline for deadline in deadlines if deadline is not None]
+        in_time = sorted(zip(deadlines, view.hypotheses, strict=True), key=lambda x: (_last(x[0]), fact_sort_key(x[1])))
+        return SupportedAnswer(
+            self._bindings(view),
+            self._evidence(view),
+            tuple(self._show(atom) for _, atom in in_time),
+            max(known) if len(known) == len(deadlines) else None,
+            self.confidence.of(awaited, self.tau) if self.confidence else None,
+            format_conditions(self.query.variables, view.whole),
+        )
+
+    def _evidence(self, view: HypothesisView) -> tuple[str, ...]:
+        return tuple(map(self._show, sorted(view.evidence, key=fact_sort_key)))
+
+    def _bindings(self, view: HypothesisView) -> dict[str, Scalar]:
+        found: dict[str, Scalar] = {}
+        for name, term in zip(self.query.variables, view.whole.answer, strict=True):
+            if isinstance(term, Constant):
+                found[name] = to_scalar(term.value)
+            elif isinstance(term, TimeTerm) and term.variable is None:
+                found[name] = term.offset
+        return found
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """The arguments that a session was created with."""
+
+    program: Program
+    query: str
+    delay: int | str | list[str] | dict[str, int]
+    background: tuple[Fact, ...]
+    timeline: TimelineName | None
+    options: HypothesisOptions
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "program": program_to_json(self.program),
+            "query": self.query,
+            "delay": self.delay,
+            "background": nodes_to_json(self.background),
+            "timeline": self.timeline,
+            "options": self.options.to_json(),
+        }
+
+
+def _to_plain_delay(delay: DelayByPattern) -> int | str | list[str] | dict[str, int]:
+    if isinstance(delay, Mapping):
+        return {name: length if isinstance(length, int) else _to_whole(length) for name, length in delay.items()}
+    if isinstance(delay, timedelta):
+        return _to_whole(delay)
+    return delay if isinstance(delay, int | str) else list(delay)
+
+
+def _to_whole(length: DurationLike) -> int:
+    return to_integer_time(to_duration(length))
+
+
+def query_predicate(query: str) -> str:
+    """Return the predicate of a query that is not parsed yet."""
+    return re.split(r"[\s(]", query.strip(), maxsplit=1)[0]
+
+
+def _awaited(atom: TemporalAtom) -> AwaitedFact:
+    args = tuple(to_scalar(term.value) if isinstance(term, Constant) else None for term in atom.args)
+    time = atom.time or TimeTerm(None, 0)
+    return atom.predicate, args, None if time.variable else time.offset
+
+
+def _last(deadline: int | None) -> float:
+    return float("inf") if deadline is None else deadline

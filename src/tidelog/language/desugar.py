@@ -1,0 +1,415 @@
+"""Translate rules with numbers into core form: ordinary rules, calculations and aggregations.
+
+An aggregate becomes a predicate of its own. Its body is a rule for the rows, `$rows(G, L) :- body`, an aggregation
+gives `$agg(G, V)`, and the rule reads that atom instead. A group without rows has count and sum 0 where all group
+variables are bound outside the braces: a second rule then reads `not $some(G)`, with 0 for the value.
+
+What remains are expressions over variables: the rule is cut in two, `$in(X) :- ...` before the computation and a rule
+or the head itself behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+from tidelog.language.aggregate_checks import body_aggregates
+from tidelog.language.bindings import (
+    atom_variables,
+    bound_inside,
+    expression_variables,
+    group_variables,
+    has_value_without_rows,
+    literal_variables,
+)
+from tidelog.language.comparisons import FLIPPED, compare
+from tidelog.language.core_rules import OR_ELSE, Aggregation, Assign, Calculation, CoreProgram, Test
+from tidelog.language.hidden_predicates import hidden_name
+from tidelog.language.substitution import substitute_formula, substitute_literal
+from tidelog.language.syntax import (
+    Aggregate,
+    AggregateFunction,
+    Atom,
+    BodyLiteral,
+    Comparison,
+    Condition,
+    Constant,
+    Expression,
+    Formula,
+    Literal,
+    Operation,
+    Rule,
+    Term,
+    Unary,
+    UnaryOp,
+    Variable,
+)
+from tidelog.language.validation import formula_atoms
+from tidelog.timeline.interval import Interval
+
+_ZERO = Constant(Fraction(0))
+#: The value of an undefined expression in a sum, which is skipped and counted as every other text.
+UNDEFINED_VALUE = Constant("")
+
+#: Aggregates that only look at the times at which a group has a row.
+_OVER_TIME = (AggregateFunction.DURATION, AggregateFunction.START)
+_NUMERIC = (AggregateFunction.SUM, AggregateFunction.AVG)
+
+
+def desugar(rules: tuple[Rule, ...]) -> CoreProgram:
+    """Return the core form of rules that passed all checks."""
+    if not any(_needs_desugaring(rule) for rule in rules):
+        return CoreProgram(rules, tuple(range(len(rules))))
+    work = _Desugaring()
+    for number, rule in enumerate(rules):
+        work.add(number, rule)
+    return CoreProgram(tuple(work.rules), tuple(work.origins), tuple(work.calculations), tuple(work.aggregations))
+
+
+def _needs_desugaring(rule: Rule) -> bool:
+    if any(isinstance(literal, Condition) for literal in rule.body):
+        return True
+    bound = atom_variables(rule.body)
+    comparisons = (literal for literal in rule.body if isinstance(literal, Comparison))
+    return any(variable not in bound for c in comparisons for variable in literal_variables(c))
+
+
+@dataclass(frozen=True)
+class _Option:
+    """A way to read an aggregate: a literal, and conditions on its value."""
+
+    literal: Literal
+    conditions: tuple[Condition, ...] = ()
+
+
+class _Desugaring:
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+        self.origins: list[int] = []
+        self.calculations: list[Calculation] = []
+        self.aggregations: list[Aggregation] = []
+        self.number = 0
+        self.count = 0
+
+    def add(self, number: int, rule: Rule) -> None:
+        self.number, self.count = number, 0
+        if not _needs_desugaring(rule):
+            self._emit(rule)
+            return
+        head, literals = _without_renamings(rule.head, rule.body)
+        rule = replace(rule, head=head, body=tuple(literals))
+        options: list[list[_Option]] = []
+        body: list[BodyLiteral] = []
+        for literal in rule.body:
+            if isinstance(literal, Condition):
+                rest = self._without_aggregates(literal, rule, options)
+                if rest is not None:
+                    body.append(rest)
+            else:
+                body.append(literal)
+        if len(options) == 1 and len(options[0]) == 1 and not body and self._gives_head(options[0][0], head):
+            return
+        for choice in product(*options):
+            chosen: list[BodyLiteral] = []
+            for option in choice:
+                chosen += [option.literal, *option.conditions]
+            self._conjunction(rule.head, [*body, *chosen], rule)
+
+    def _gives_head(self, option: _Option, head: Formula) -> bool:
+        """Let the last aggregation derive the head itself, if the rule says nothing else; return whether it does."""
+        atom = option.literal.formula
+        if not isinstance(head, Atom) or not isinstance(atom, Atom) or option.conditions:
+            return False
+        variables = [term for term in atom.args if isinstance(term, Variable)]
+        if len({*variables}) != len(atom.args) or set(head.args) != set(atom.args) or len(head.args) != len(atom.args):
+            return False
+        output = tuple(atom.args.index(term) for term in head.args)
+        self.aggregations[-1] = replace(self.aggregations[-1], head=head, output=output)
+        return True
+
+    def _emit(self, rule: Rule) -> None:
+        self.rules.append(rule)
+        self.origins.append(self.number)
+
+    def _rule(self, head: Formula, body: Iterable[BodyLiteral], source: Rule) -> None:
+        self._emit(Rule(head, tuple(body), source.text, source.place))
+
+    def _name(self, kind: str) -> str:
+        self.count += 1
+        return hidden_name(f"{kind}{self.number}.{self.count}")
+
+    # Aggregates
+
+    def _without_aggregates(self, condition: Condition, rule: Rule, options: list[list[_Option]]) -> BodyLiteral | None:
+        """Return a condition with variables in place of its aggregates, and add their options; None if none is left."""
+        left, op, right = condition.left, condition.op, condition.right
+        if isinstance(right, Aggregate) and not isinstance(left, Aggregate | Operation) and op in FLIPPED:
+            left, op, right = right, FLIPPED[op], left
+        if isinstance(left, Aggregate) and isinstance(right, Variable | Constant):
+            if op == "=" and left.function is not AggregateFunction.DURATION:
+                options.append(self._options(left, right, rule))
+                return None
+            if left.function is AggregateFunction.DURATION or (
+                isinstance(right, Constant)
+                and isinstance(right.value, Fraction)
+                and left.function in (*_NUMERIC, AggregateFunction.COUNT)
+            ):
+                options.append(self._compared_options(left, op, right, rule))
+                return None
+        left, right = self._replaced(left, rule, options), self._replaced(right, rule, options)
+        if isinstance(left, Variable | Constant) and isinstance(right, Variable | Constant) and op in FLIPPED:
+            return Comparison(op, left, right, condition.place)
+        return replace(condition, op=op, left=left, right=right)
+
+    def _replaced(self, expression: Expression, rule: Rule, options: list[list[_Option]]) -> Expression:
+        if isinstance(expression, Operation):
+            args = tuple(self._replaced(arg, rule, options) for arg in expression.args)
+            return replace(expression, args=args)
+        if isinstance(expression, Aggregate):
+            value = Variable(f"$v{len(options)}")
+            options.append(self._options(expression, value, rule))
+            return value
+        return expression
+
+    def _options(self, aggregate: Aggregate, value: Term, rule: Rule) -> list[_Option]:
+        """Return the ways to read an aggregate whose value is a variable or a constant."""
+        group = group_variables(aggregate, rule)
+        head = Atom(self._name("agg"), (*group, Variable("$value")), aggregate.place)
+        aggregation = self._aggregation(head, aggregate, group, None, rule)
+        options = [_Option(Literal(Atom(head.predicate, (*group, value), aggregate.place)))]
+        if has_value_without_rows(aggregate, rule):
+            empty = self._no_rows(aggregation, aggregate, group, rule)
+            options.append(_Option(empty, (Condition("=", value, _ZERO, place=aggregate.place),)))
+        return options
+
+    def _compared_options(self, aggregate: Aggregate, op: str, value: Term, rule: Rule) -> list[_Option]:
+        """Return the ways to read a comparison of an aggregate with a number or, for durations, a value."""
+        group = group_variables(aggregate, rule)
+        keys = group if isinstance(value, Constant) or value in group else (*group, value)
+        head = Atom(self._name("agg"), keys, aggregate.place)
+        aggregation = self._aggregation(head, aggregate, keys, (op, value), rule)
+        options = [_Option(Literal(head))]
+        if has_value_without_rows(aggregate, rule):
+            if isinstance(value, Variable):
+                empty = self._no_rows(aggregation, aggregate, keys, rule)
+                options.append(_Option(empty, (Condition(op, _ZERO, value, place=aggregate.place),)))
+            elif compare(op, Fraction(0), value.value):
+                options.append(_Option(self._no_rows(aggregation, aggregate, keys, rule)))
+        return options
+
+    def _aggregation(
+        self,
+        head: Atom,
+        aggregate: Aggregate,
+        group: tuple[Variable, ...],
+        compared: tuple[str, Term] | None,
+        rule: Rule,
+    ) -> Aggregation:
+        """Add an aggregation, with a rule for its rows unless they are those of one atom."""
+        body = list(aggregate.body)
+        inside = {v: None for literal in body for v in literal_variables(literal)}
+        local = [v for v in inside if v not in group]
+        values, computed = self._values(aggregate)
+        # At one point in time rows count only by their values, if equal values count once.
+        merges = aggregate.range is None and (
+            aggregate.distinct or aggregate.function in (AggregateFunction.MIN, AggregateFunction.MAX)
+        )
+        if aggregate.function in _OVER_TIME:
+            columns = list(group)
+        elif merges:
+            columns = list(dict.fromkeys([*group, *values]))
+        else:
+            columns = list(dict.fromkeys([*group, *local, *values]))
+        body += [*computed, *self._domains(aggregate, group, rule)]
+        rows = _as_plain_atom(body, columns)
+        if rows is None:
+            rows = Atom(self._name("rows"), tuple(columns), aggregate.place)
+            self._conjunction(rows, body, rule)
+        positions = {term: i for i, term in enumerate(rows.args)}
+        found = Aggregation(
+            head,
+            rows,
+            aggregate.function,
+            tuple(positions[v] for v in group),
+            tuple(positions[v] for v in values),
+            aggregate.range,
+            aggregate.distinct,
+            compared,
+            tuple(range(len(head.args))),
+            self.number,
+        )
+        self.aggregations.append(found)
+        return found
+
+    def _values(self, aggregate: Aggregate) -> tuple[list[Variable], list[Condition]]:
+        """Return the variables that hold the values of an aggregate, and conditions that compute them."""
+        values: list[Variable] = []
+        computed: list[Condition] = []
+        for place, expression in enumerate(aggregate.values):
+            if isinstance(expression, Variable):
+                values.append(expression)
+                continue
+            if aggregate.function in _NUMERIC and isinstance(expression, Operation):
+                expression = Operation(OR_ELSE, (expression, UNDEFINED_VALUE), aggregate.place)
+            values.append(Variable(f"$w{place}"))
+            computed.append(Condition("=", values[-1], expression, place=aggregate.place))
+        return values, computed
+
+    def _domains(self, aggregate: Aggregate, group: Sequence[Variable], rule: Rule) -> Iterator[Literal]:
+        """Yield literals that bind the group variables that the braces do not bind, with all values outside of them.
+
+        They hold at all times, so that they change nothing about when a row holds.
+        """
+        bound = bound_inside(aggregate, ())
+        for variable in group:
+            if variable in bound:
+                continue
+            domain = Atom(self._name("domain"), (variable,), aggregate.place)
+            self._conjunction(domain, list(_binders(variable, rule)), rule)
+            yield Literal(domain)
+
+    def _no_rows(
+        self, aggregation: Aggregation, aggregate: Aggregate, group: tuple[Variable, ...], rule: Rule
+    ) -> Literal:
+        """Return the literal that says that a group has no row, or no occurrence in the window."""
+        head = Atom(self._name("some"), group, aggregate.place)
+        rows = aggregation.input
+        if aggregate.range is None:
+            self._rule(head, (Literal(rows),), rule)
+        elif aggregate.function is AggregateFunction.DURATION:
+            ever = Unary(UnaryOp.DIAMOND_MINUS, aggregate.range, rows, aggregate.place)
+            self._rule(head, (Literal(ever),), rule)
+        else:
+            self.aggregations.append(replace(aggregation, head=head, function=None, values=(), compared=None))
+        return Literal(head, negated=True)
+
+    # Expressions
+
+    def _conjunction(self, head: Formula, body: Sequence[BodyLiteral], source: Rule) -> None:
+        """Add rules for a body without aggregates: one, or two with a calculation between them."""
+        head, body = _without_renamings(head, body)
+        bound = atom_variables(body)
+        waiting = [literal for literal in body if not _is_ready(literal, bound)]
+        steps: list[Assign | Test] = []
+        known = set(bound)
+        conditions = [literal for literal in waiting if not isinstance(literal, Literal)]
+        while conditions:
+            found = next((c for c in conditions if _step_of(c, known) is not None), None)
+            if found is None:
+                break
+            step = _step_of(found, known)
+            assert step is not None
+            steps.append(step)
+            conditions.remove(found)
+            if isinstance(step, Assign):
+                known.add(step.variable)
+        ready = [literal for literal in body if literal not in waiting]
+        if not steps:
+            self._rule(head, ready, source)
+            return
+        late = [literal for literal in waiting if isinstance(literal, Literal)]
+        assigned = {step.variable: None for step in steps if isinstance(step, Assign)}
+        used = _used_after(steps, late, head)
+        inputs = Atom(self._name("in"), tuple(v for v in bound if v in used))
+        self._rule(inputs, ready, source)
+        if isinstance(head, Atom) and not late:
+            self.calculations.append(Calculation(head, inputs, tuple(steps), self.number))
+            return
+        after = _variables_after(late, head)
+        computed = Atom(self._name("out"), tuple(v for v in (*inputs.args, *assigned) if v in after))
+        self.calculations.append(Calculation(computed, inputs, tuple(steps), self.number))
+        self._rule(head, [Literal(computed), *late], source)
+
+
+def _without_renamings(head: Formula, body: Sequence[BodyLiteral]) -> tuple[Formula, Sequence[BodyLiteral]]:
+    """Replace variables that are equal to a constant or to a bound variable, and that nothing else binds."""
+    while True:
+        bound = atom_variables(body)
+        for equation in body:
+            if isinstance(equation, Literal) or equation.op != "=":
+                continue
+            for variable, term in ((equation.left, equation.right), (equation.right, equation.left)):
+                if (
+                    isinstance(variable, Variable)
+                    and variable not in bound
+                    and (isinstance(term, Constant) or (isinstance(term, Variable) and term in bound))
+                ):
+                    by = {variable: term}
+                    head = substitute_formula(head, by)
+                    body = [substitute_literal(literal, by) for literal in body if literal is not equation]
+                    break
+            else:
+                continue
+            break
+        else:
+            return head, body
+
+
+def _is_ready(literal: BodyLiteral, bound: Iterable[Variable]) -> bool:
+    """Return whether a literal can be evaluated before any calculation."""
+    match literal:
+        case Condition():
+            return False
+        case Literal(_, False):
+            return True
+        case _:
+            return set(literal_variables(literal)) <= set(bound)
+
+
+def _step_of(literal: BodyLiteral, known: set[Variable]) -> Assign | Test | None:
+    """Return how a condition is evaluated once some variables are known; None if it has to wait."""
+    assert isinstance(literal, Comparison | Condition)
+    if set(literal_variables(literal)) <= known:
+        return Test(literal.op, literal.left, literal.right)
+    if literal.op == "=":
+        for variable, expression in ((literal.left, literal.right), (literal.right, literal.left)):
+            if (
+                isinstance(variable, Variable)
+                and variable not in known
+                and set(expression_variables(expression)) <= known
+            ):
+                return Assign(variable, expression)
+    return None
+
+
+def _binders(variable: Variable, rule: Rule) -> Iterator[BodyLiteral]:
+    """Yield the literals of a body that bind a variable, at any time: an atom, or equations and all atoms."""
+    atoms = [
+        atom
+        for literal in rule.body
+        if isinstance(literal, Literal) and not literal.negated
+        for atom in formula_atoms(literal.formula, left=False)
+    ]
+    mentioning = [atom for atom in atoms if variable in atom.args]
+    for atom in mentioning[:1] or atoms:
+        yield Literal(Unary(UnaryOp.DIAMOND_MINUS, Interval.always(), atom, atom.place))
+    if not mentioning:
+        for literal in rule.body:
+            is_equation = isinstance(literal, Comparison | Condition) and literal.op == "="
+            if is_equation and not any(body_aggregates([literal])):
+                yield literal
+
+
+def _used_after(steps: Iterable[Assign | Test], late: Iterable[Literal], head: Formula) -> set[Variable]:
+    used = set(_variables_after(late, head))
+    for step in steps:
+        expressions = (step.expression,) if isinstance(step, Assign) else (step.left, step.right)
+        used |= {variable for expression in expressions for variable in expression_variables(expression)}
+    return used
+
+
+def _variables_after(late: Iterable[Literal], head: Formula) -> set[Variable]:
+    used = {v for literal in late for v in literal_variables(literal)}
+    return used | {t for atom in formula_atoms(head) for t in atom.args if isinstance(t, Variable)}
+
+
+def _as_plain_atom(body: Sequence[BodyLiteral], columns: Sequence[Variable]) -> Atom | None:
+    """Return the atom that a body consists of, if its arguments are exactly these variables, each once."""
+    if len(body) != 1 or not isinstance(body[0], Literal) or body[0].negated:
+        return None
+    atom = body[0].formula
+    if isinstance(atom, Atom) and len(atom.args) == len(columns) and set(atom.args) == set(columns):
+        return atom
+    return None

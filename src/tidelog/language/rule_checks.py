@@ -1,0 +1,163 @@
+"""All checks of rules: heads, the form of conditions, safe variables, and one arity per predicate.
+
+A variable is safe if something binds it: a positive atom, an equation `V = E` whose other variables are bound, or, for
+a group variable, the braces of an aggregate. Local variables are bound inside their braces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidelog.errors import Diagnostic
+from tidelog.language.aggregate_checks import body_aggregates, diagnose_durations
+from tidelog.language.bindings import (
+    bound_anywhere,
+    expression_variables,
+    find_equations,
+    find_unbound,
+    group_variables,
+    literal_variables,
+    outer_variables,
+    rule_aggregates,
+)
+from tidelog.language.comparisons import OPERATORS
+from tidelog.language.patterns import PatternError, parse_pattern
+from tidelog.language.syntax import (
+    Aggregate,
+    BodyLiteral,
+    Comparison,
+    Condition,
+    Constant,
+    Literal,
+    Rule,
+    Variable,
+)
+from tidelog.language.validation import (
+    BindingNeed,
+    body_atoms,
+    diagnose_arities,
+    diagnose_head,
+    diagnose_unbound,
+    formula_atoms,
+    rule_atoms,
+    unsafe_variable,
+)
+
+
+def diagnose_rules(rules: Iterable[Rule]) -> list[Diagnostic]:
+    """Return all problems with the meaning of these rules."""
+    problems: list[Diagnostic] = []
+    rules = tuple(rules)
+    for rule in rules:
+        problems += diagnose_head(rule.head)
+        malformed = [*diagnose_conditions(rule.body), *_diagnose_bare_variables(rule)]
+        problems += malformed or diagnose_safety(rule)
+    problems += diagnose_arities(
+        (atom.predicate, len(atom.args), atom.place) for rule in rules for atom in rule_atoms(rule)
+    )
+    return problems
+
+
+def diagnose_safety(rule: Rule) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each variable that nothing binds."""
+    bound = bound_anywhere(rule)
+    reported = dict(bound)
+    for aggregate in rule_aggregates(rule):
+        yield from _diagnose_braces(aggregate, rule, bound)
+        # One problem with a group variable is enough.
+        reported |= dict.fromkeys(group_variables(aggregate, rule))
+    needed = {term for terms, _, _ in _outer_needs(rule) for term in terms if isinstance(term, Variable)}
+    blamed = _find_blamed(needed - reported.keys(), rule.body)
+    if blamed and not any(find_unbound(aggregate, rule, bound) for aggregate in rule_aggregates(rule)):
+        yield from diagnose_unbound(_outer_needs(rule), needed - blamed, bodiless=not rule.body)
+
+
+def _find_blamed(unbound: set[Variable], body: Iterable[BodyLiteral]) -> set[Variable]:
+    """Return the unbound variables to report: not those that are computed from others, if there are others."""
+    computed = {v for v, expression in find_equations(body) if v not in expression_variables(expression, braces=False)}
+    return unbound - computed or unbound
+
+
+def _outer_needs(rule: Rule) -> Iterator[BindingNeed]:
+    """Yield the variables outside braces that need a binding."""
+    for literal in rule.body:
+        if isinstance(literal, Condition) and literal.in_head:
+            yield tuple(literal_variables(literal, braces=False)), "the head", literal.place
+    for atom in formula_atoms(rule.head):
+        yield atom.args, "the head", atom.place
+    yield from _body_needs(rule.body)
+
+
+def _body_needs(body: Iterable[BodyLiteral]) -> Iterator[BindingNeed]:
+    for literal in body:
+        if isinstance(literal, Comparison | Condition):
+            where = "a comparison" if literal.op in OPERATORS else "a test"
+            yield tuple(literal_variables(literal, braces=False)), where, literal.place
+        elif literal.negated:
+            for atom in formula_atoms(literal.formula):
+                yield atom.args, "a negated literal", atom.place
+
+
+def _diagnose_braces(aggregate: Aggregate, rule: Rule, given: dict[Variable, None]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each variable of an aggregate that is bound neither inside nor outside of its braces."""
+    unbound = _find_blamed(set(find_unbound(aggregate, rule, given)), aggregate.body)
+    values: BindingNeed = (
+        tuple(v for value in aggregate.values for v in expression_variables(value)),
+        f"the value of {aggregate.function.value}",
+        aggregate.place,
+    )
+    reported: set[Variable] = set()
+    for terms, where, place in (values, *_body_needs(aggregate.body), *_operand_needs(aggregate.body)):
+        for variable in terms:
+            if isinstance(variable, Variable) and variable in unbound and variable not in reported:
+                reported.add(variable)
+                yield unsafe_variable(variable, where, place, help=_help_inside(variable, aggregate, rule))
+
+
+def _operand_needs(body: Iterable[BodyLiteral]) -> Iterator[BindingNeed]:
+    """Yield the variables of positive literals: left operands of Since and Until bind nothing."""
+    for literal in body:
+        if isinstance(literal, Literal) and not literal.negated:
+            for atom in formula_atoms(literal.formula):
+                yield atom.args, "a left operand inside braces", atom.place
+
+
+def _help_inside(variable: Variable, aggregate: Aggregate, rule: Rule) -> str | None:
+    if variable.anonymous:
+        return None
+    if variable in group_variables(aggregate, rule):
+        return f"add a positive literal that mentions {variable.name}, inside the braces or outside"
+    return f"add a positive literal that mentions {variable.name} inside the braces of {aggregate.function.value}"
+
+
+def diagnose_conditions(body: Iterable[BodyLiteral]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each condition of a body, also inside braces, whose form has no meaning."""
+    for literal in body:
+        if isinstance(literal, Condition):
+            yield from diagnose_durations(literal)
+            yield from _diagnose_pattern(literal)
+            for aggregate in body_aggregates([literal]):
+                yield from diagnose_conditions(aggregate.body)
+
+
+def _diagnose_bare_variables(rule: Rule) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for `count{X}`, where X is a variable elsewhere: here it would be a predicate."""
+    names = {v.name for literal in rule.body for v in literal_variables(literal)} | {
+        v.name for v in outer_variables(rule)
+    }
+    for aggregate in rule_aggregates(rule):
+        for atom, _ in body_atoms(aggregate.body):
+            if not atom.args and atom.predicate in names:
+                message = f"{atom.predicate} is read as a predicate inside the braces"
+                help = f"write a body: count{{ P({atom.predicate}) }}"
+                yield Diagnostic("TL118", message, atom.place, help=help)
+
+
+def _diagnose_pattern(condition: Condition) -> Iterator[Diagnostic]:
+    pattern = condition.right
+    if condition.op.endswith("matches") and isinstance(pattern, Constant) and isinstance(pattern.value, str):
+        try:
+            parse_pattern(pattern.value)
+        except PatternError as error:
+            message = f"the pattern {pattern.value} is not RE2: {error}"
+            yield Diagnostic("TL120", message, condition.place)

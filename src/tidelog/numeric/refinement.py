@@ -1,0 +1,42 @@
+"""Positions on a finer grid: left ends and right ends of intervals, on the doubled grid of the rational timeline.
+
+Positions beyond the range of finite ends stand for infinity (or its neighbour, right after what came from there) and
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.numeric.rows import Int64s
+from tidelog.timeline.grid import LIMIT, time_overflow
+
+
+def refine_left(at: int, factor: int) -> int:
+    """Return a left end on a grid that is `factor` times as fine; a gap begins where it began."""
+    return at if abs(at) >= LIMIT else (at - (at & 1)) * factor + (at & 1)
+
+
+def refine_right(at: int, factor: int) -> int:
+    """Return a right end on a grid that is `factor` times as fine; a gap ends where it ended."""
+    return at if abs(at) >= LIMIT else (at + (at & 1)) * factor - (at & 1)
+
+
+def refine_lefts(at: Int64s, factor: int) -> Int64s:
+    """Do what `refine_left` does, for many."""
+    return np.where(_is_beyond(at, factor), at, (at - (at & 1)) * factor + (at & 1))
+
+
+def refine_rights(at: Int64s, factor: int) -> Int64s:
+    """Do what `refine_right` does, for many."""
+    return np.where(_is_beyond(at, factor), at, (at + (at & 1)) * factor - (at & 1))
+
+
+def _is_beyond(at: Int64s, factor: int) -> NDArray[np.bool_]:
+    """Return which positions stand for infinity; raise an error if a finite one would leave the grid."""
+    beyond = np.abs(at) >= LIMIT
+    if (np.abs(at[~beyond]) >= LIMIT // factor - 1).any():
+        raise time_overflow(f"a time on a grid that is {factor} times as fine")
+    result: NDArray[np.bool_] = beyond
+    return result

@@ -1,0 +1,12 @@
+"""Hypothetical answers in a streaming job: the stateful operator with buckets that hold hypothetical answers."""
+
+from __future__ import annotations
+
+from tidelog.spark.awaiting.awaited_bucket import AwaitedBucket
+from tidelog.spark.worker.stateful_operator import BucketProcessor
+
+
+class AwaitedProcessor(BucketProcessor):
+    """The operator of the stage for hypothetical answers."""
+
+    engine = AwaitedBucket

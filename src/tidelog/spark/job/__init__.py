@@ -1,0 +1,8 @@
+"""A job over DataFrames: plan it, build its DataFrame, read its outputs and metrics. Read `build` first.
+
+- `options` are the options of a job, `output` is what `build` gives.
+- `fact_frames` finds the columns of fact DataFrames, `stage_frames` builds the DataFrame of all stages, `answer_types`
+  chooses the types of answers, `wake_clock` is a source that wakes up buckets without facts.
+- `session` starts Spark, with the Java that `java` finds; `java_process` and `failures` explain how a job ended.
+- `metrics` collects figures of batches, and `live_metrics` shows them on the live page.
+"""

@@ -1,0 +1,139 @@
+"""The options of a job: one frozen class, and the keywords of `reason` and `awaited` that fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tidelog.compiler.compiled_program import Memory
+from tidelog.data.dataset import Dataset
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.time_like import TimeLike
+from tidelog.language.wording import suggest
+from tidelog.spark.plan.job_plan import Awaiting
+from tidelog.streaming.alerts import AlertOptions
+from tidelog.streaming.output_times import DelayLike, OutputTimesLike
+from tidelog.timeline.interval import Time, TimelineName
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: The options that only some kinds of jobs have.
+_OPTIONS_BY_KIND = {
+    "batch": {"between"},
+    "backfill": {"backfill", "delay", "at", "memory", "until"},
+    "streaming": {"delay", "at", "memory", "heartbeat", "until", "answer_until", "initial", "changed_rules", "clocked"},
+}
+_RESTRICTED = set().union(*_OPTIONS_BY_KIND.values())
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """How a job over fact DataFrames runs. All options but `awaiting` are also keywords of `reason` and `awaited`."""
+
+    #: Facts that every bucket knows from the start.
+    background: Dataset | None = None
+    #: The number of engines that share the work. Default: `spark.sql.shuffle.partitions`.
+    buckets: int | None = None
+    timeline: TimelineName | None = None
+    #: Set rows without a value for an argument or a time aside instead of failing.
+    set_aside: bool = False
+
+    #: Rows of sources that cannot be read, as JSON in a column `row`: set aside as well, or the job fails at the first.
+    bad_rows: Sequence[DataFrame] = ()
+    #: The names of the arguments of answers. Default: `arg1`, `arg2`, ...
+    names: Sequence[str] | None = None
+
+    #: Batch jobs: the first and the last time to answer for.
+    between: tuple[TimeLike, TimeLike] | None = None
+
+    #: Streams: how late facts may arrive, when to answer, and which memory mode to use, as in `tidelog.Reasoner`.
+    delay: DelayLike = 0
+    at: OutputTimesLike | None = None
+    memory: Memory | None = None
+    #: Streams: the options of `tidelog.streaming.Watch`, for example `{"changes": True, "cooldown": "10min"}`. With
+    #: `changes`, answers have columns `event` (start or end), `time` and `closed` instead of `start`, `end`, `closed`.
+    alerts: AlertOptions | Mapping[str, Any] | None = None
+    #: Streams: advance time by the wall clock, once per this number of seconds.
+    heartbeat: Fraction | None = None
+    #: Streams: the last time. The first batch moves the clock there, so everything that arrives after it is late. Use
+    #: it when the checkpoint has read all input but one batch. Batch jobs with `awaiting`, and backfills: the time of
+    #: the clock at the end.
+    until: Time | None = None
+    #: Streams: the end of time. Answers that hold there are given with a closed end; facts that begin later wait in the
+    #: state for a job that ends later. It moves no clock, as `until` does.
+    answer_until: Time | None = None
+    #: Batch DataFrames are the past of a stream. The job gives the answers that are certain at its end, and its state
+    #: as `JobOutput.saved()`.
+    backfill: bool = False
+    #: Streams: the saved state of a backfill to continue from.
+    initial: DataFrame | None = None
+    #: Streams: allow other rules than those of the checkpoint. The state is carried over as far as possible, as
+    #: `Reasoner.load` does it, and the first `JobOutput.stats()` have `notes` on what is lost. The split must stay
+    #: the same, and of several stages only the rules of the last may change.
+    changed_rules: bool = False
+    #: Streams: the predicates whose DataFrames already carry Spark's watermark, from a column that they no longer have
+    #: (`sources.to_spark_clock_column`). All their rows move the clock, facts or not. Otherwise the time of the latest
+    #: fact is the clock. With several watermarks, the query must take the largest (`session.CLOCK_SETTINGS`).
+    clocked: Collection[str] = ()
+    #: Also give `JobOutput.awaited()`: the answers that are still possible while facts may be late by `delay`.
+    awaiting: Awaiting | None = None
+
+
+class JobKeywords(TypedDict, total=False):
+    """The fields of `JobOptions` as keywords, without `awaiting`; a test holds the two together."""
+
+    background: Dataset | None
+    buckets: int | None
+    timeline: TimelineName | None
+    set_aside: bool
+    bad_rows: Sequence[DataFrame]
+    names: Sequence[str] | None
+    between: tuple[TimeLike, TimeLike] | None
+    delay: DelayLike
+    at: OutputTimesLike | None
+    memory: Memory | None
+    alerts: AlertOptions | Mapping[str, Any] | None
+    heartbeat: Fraction | None
+    until: Time | None
+    answer_until: Time | None
+    backfill: bool
+    initial: DataFrame | None
+    changed_rules: bool
+    clocked: Collection[str]
+
+
+def to_options(options: JobOptions | None, keywords: JobKeywords) -> JobOptions:
+    """Return the options with the keywords in place of the fields that they name."""
+    known = JobOptions.__dataclass_fields__
+    for name in keywords:
+        if name not in known:
+            close = suggest(name, known)
+            raise TypeError(f"there is no option {name!r}" + (f"; did you mean {close!r}?" if close else ""))
+    return replace(options or JobOptions(), **keywords)
+
+
+def require_applicable(kind: str, options: JobOptions) -> None:
+    """Raise TL805 if an option is set that a job of this kind does not have."""
+    defaults = JobOptions()
+    options = replace(options, clocked=tuple(options.clocked))
+    given = {name for name in _RESTRICTED if getattr(options, name) != getattr(defaults, name)}
+    allowed = _OPTIONS_BY_KIND[kind]
+    if options.awaiting is not None:
+        allowed = allowed | {"delay", "until"} if kind == "batch" else allowed - {"changed_rules"}
+    wrong = sorted(given - allowed)
+    if not wrong:
+        return
+    names = ", ".join(f"`{name}`" for name in wrong)
+    job = f"{kind} job with `awaiting`" if options.awaiting is not None else f"{kind} job"
+    reason = "some DataFrames are streaming" if kind == "streaming" else "no DataFrame is streaming"
+    raise TidelogError(
+        Diagnostic(
+            "TL805",
+            f"{names} {'is' if len(wrong) == 1 else 'are'} not for a {job}",
+            law=f"{reason}, so the options are {', '.join(sorted(allowed))}",
+            help="leave it out" if len(wrong) == 1 else "leave them out",
+        )
+    )

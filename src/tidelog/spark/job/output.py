@@ -1,0 +1,74 @@
+"""The output of a job: one DataFrame of packed rows, and how to take answers, late facts and figures out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.analysis.distribution import Distribution, describe_distribution
+from tidelog.spark.awaiting import change_rows
+from tidelog.spark.awaiting.awaited_plan import describe_awaited_stage
+from tidelog.spark.plan.job_plan import JobPlan
+from tidelog.spark.worker import answer_columns, packed_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class JobOutput:
+    """Everything that a job gives, as packed rows of several kinds.
+
+    Each method selects one kind. Pass it a micro-batch of `frame` to read only that batch.
+    """
+
+    frame: DataFrame
+    split: Distribution
+    plan: JobPlan
+    columns: answer_columns.AnswerColumns
+
+    def answers(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the answers: `arg1`, `arg2`, ..., `start`, `end`, `closed`."""
+        packed = self._select(packed_rows.ANSWER, frame)
+        return packed.mapInArrow(answer_columns.make_answer_unpacker(self.columns), self.columns.schema)
+
+    def awaited(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the changes of hypothetical answers: `id`, `step`, `change`, `arg1`, ..., `time`, `watermark`,
+        `evidence`, `hypotheses`, `decided_by`, `confidence`, `conditions`."""
+        packed, columns = self._select(packed_rows.AWAITED, frame), self._awaited_columns()
+        return packed.mapInArrow(change_rows.make_change_unpacker(columns), columns.schema)
+
+    def awaited_lines(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the same changes as text: `line`."""
+        write = change_rows.make_line_writer(self.plan.query, self._awaited_columns())
+        return self._select(packed_rows.AWAITED, frame).mapInArrow(write, "line string")
+
+    def late(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the facts that arrived later than their delay allows, as text: `fact`."""
+        return self._select(packed_rows.LATE, frame).mapInArrow(answer_columns.unpack_fact_text, "fact string")
+
+    def set_aside(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the input rows that are not facts, as JSON: `row`."""
+        return self._select(packed_rows.BAD, frame).mapInArrow(answer_columns.unpack_lines, "row string")
+
+    def saved(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the state of all buckets at the end of a backfill, in chunks: `bucket`, `stage`, `t`, `number`,
+        `chunk`."""
+        packed = self._select(packed_rows.STATE, frame)
+        return packed.mapInArrow(answer_columns.unpack_saved_states, packed_rows.SAVED_STATE_SCHEMA)
+
+    def stats(self, frame: DataFrame | None = None) -> DataFrame:
+        """Return the figures of every step of every bucket, as JSON: `step`."""
+        return self._select(packed_rows.STATS, frame).selectExpr("cast(payload as string) as step")
+
+    def describe(self) -> list[str]:
+        """Describe in sentences how the work is split."""
+        lines = describe_distribution(self.split, self.plan.max_buckets)
+        return lines if self.plan.awaited is None else [*lines, describe_awaited_stage(self.plan.awaited)]
+
+    def _awaited_columns(self) -> change_rows.ChangeColumns:
+        return change_rows.ChangeColumns(self.columns.args, self.columns.time)
+
+    def _select(self, kind: str, frame: DataFrame | None) -> DataFrame:
+        frame = self.frame if frame is None else frame
+        return frame.where(frame.kind == kind).select("bucket", "payload")

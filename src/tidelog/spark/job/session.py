@@ -1,0 +1,187 @@
+"""Start a Spark session on a fresh machine with nothing set up, without printing anything.
+
+Without a master it is whatever Spark itself is configured for, which is `local[*]` on a machine that has no
+configuration. What the user set (in the environment, in Spark's files, by spark-submit) stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.spark.job.java import prepare_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Settings that a streaming query with our operator needs when it starts.
+STATE_STORE_SETTINGS: dict[str, str] = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+#: Settings for fact DataFrames with watermarks of their own: one clock, that of the latest row.
+CLOCK_SETTINGS: dict[str, str] = {"spark.sql.streaming.multipleWatermarkPolicy": "max"}
+
+#: Send rows to Python in batches limited by their number, not their bytes. By default, Spark adds up the bytes of a
+#: batch again with every row, which takes half of the time that Java spends on our rows.
+ARROW_SETTINGS: dict[str, str] = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+}
+
+#: Default settings of our sessions.
+_SETTINGS: dict[str, str] = {
+    **STATE_STORE_SETTINGS,
+    **ARROW_SETTINGS,
+    "spark.sql.session.timeZone": "UTC",  # everywhere in tidelog, dates without a zone are UTC
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "false",  # the plan places the buckets; do not merge partitions
+}
+
+_LOCAL = ("local", "local-cluster")
+
+
+def session(
+    master: str | None = None,
+    *,
+    name: str = "tidelog",
+    settings: Mapping[str, str] | None = None,
+    log: str | Path | None = None,
+) -> SparkSession:
+    """Return the running session, or start a new one.
+
+    `log` names a file for Spark's own warnings, and for what workers print; neither is shown otherwise.
+    """
+    spark_session = _import_spark_session()
+    if _is_running():
+        return spark_session.builder.getOrCreate()
+    wanted = {**_SETTINGS, **(settings or {})}
+    printed = None
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started Java, and has its own settings
+        printed = _set_environment(master or wanted.get("spark.master"), wanted, log)
+        wanted["spark.driver.extraJavaOptions"] = " ".join(
+            [wanted.get("spark.driver.extraJavaOptions", ""), *_logging_options(log)]
+        ).strip()
+    _silence_pyspark()
+    builder = spark_session.builder.appName(name)
+    for key, value in wanted.items():
+        builder = builder.config(key, value)
+    if master is not None:
+        builder = builder.master(master)
+    try:
+        return builder.getOrCreate()
+    except Exception as problem:
+        raise _start_error(problem, master, printed) from None
+
+
+def require_pyspark() -> None:
+    """Raise TL801 if PySpark cannot be imported."""
+    _import_spark_session()
+
+
+def missing_settings(spark: SparkSession) -> dict[str, str]:
+    """Return the settings that a session lacks for a streaming query."""
+    return {key: value for key, value in STATE_STORE_SETTINGS.items() if spark.conf.get(key, None) != value}
+
+
+def require_state_store(spark: SparkSession) -> None:
+    """Raise TL811 if streaming queries of this session cannot keep state; Spark would only fail in the first batch.
+
+    The setting is not changed here, since it would affect other streaming queries of the session, too. Some hosted
+    Sparks have RocksDB state stores of their own.
+    """
+    provider = next(iter(STATE_STORE_SETTINGS))
+    if "RocksDB" in (spark.conf.get(provider, None) or ""):
+        return
+    settings = "; ".join(f'spark.conf.set("{key}", "{value}")' for key, value in missing_settings(spark).items())
+    raise TidelogError(
+        Diagnostic(
+            "TL811",
+            "this Spark session does not keep the state of streams in RocksDB",
+            help=f"before you start the query: {settings}",
+        )
+    )
+
+
+@contextmanager
+def query_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Apply settings to the queries that start in the block: a query keeps the settings at its start."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, kept in before.items():
+            if kept is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, kept)
+
+
+def _import_spark_session() -> type[SparkSession]:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as problem:
+        raise TidelogError(Diagnostic("TL801", f"PySpark cannot be imported: {problem}")) from None
+    return SparkSession
+
+
+def _is_running() -> bool:
+    """Return whether there is a session already, in any thread."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def _set_environment(master: str | None, settings: Mapping[str, str], log: str | Path | None) -> Path:
+    """Set the environment of Java and the Python workers, where it is not set; return the file that they print to."""
+    home, printed = prepare_java_home(None if log is None else Path(log).absolute())
+    os.environ["JAVA_HOME"] = str(home)
+    if "spark.pyspark.python" not in settings:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master is None or master.partition("[")[0] in _LOCAL:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns of names that lead to loopback
+    if master is not None and master.startswith("local-cluster"):
+        import pyspark
+
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    return printed
+
+
+def _start_error(problem: Exception, master: str | None, printed: Path | None) -> TidelogError:
+    """Return the error why Spark did not start, from the most informative source."""
+    last = printed.read_text(errors="replace").strip().splitlines()[-1:] if printed and printed.exists() else []
+    reason = last[0] if last else str(problem).strip().splitlines()[0]
+    where = f" on {master}" if master else ""
+    help = "a master is local[*], local[4], spark://host:7077, k8s://..., or yarn" if master else None
+    return TidelogError(Diagnostic("TL801", f"Spark does not start{where}: {reason}", help=help))
+
+
+def _silence_pyspark() -> None:
+    """Stop PySpark from printing the errors that it raises, as JSON with two stack traces."""
+    from pyspark.logger import PySparkLogger
+
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(logger).disabled = True
+
+
+def _logging_options(log: str | Path | None) -> list[str]:
+    """Return options for Java to log into a file, or nowhere, unless the user has a log4j2 file."""
+    configured = os.environ.get("SPARK_CONF_DIR")
+    if configured and (Path(configured) / "log4j2.properties").exists():
+        return []
+    ours = Path(str(files("tidelog.spark").joinpath("log4j2.properties")))
+    options = [f"-Dlog4j2.configurationFile={ours.as_uri()}"]
+    if log is not None:
+        options += [f'"-Dtidelog.log={Path(log).absolute()}"', "-Dtidelog.level=warn"]
+    return options

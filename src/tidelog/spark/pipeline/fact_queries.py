@@ -1,0 +1,291 @@
+"""Run the SQL of a pipeline over its sources, and check that the rows can be facts.
+
+Everything is checked against the schemas of the sources before any query starts: missing columns, types that no fact
+can have, numbers of arguments. All errors are reported at once, each with its line in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.analysis.value_types import ValueColumn, ValueType
+from tidelog.data.bad_rows import MOST_ERRORS
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.wording import plural, suggest
+from tidelog.spark.job.failures import shorten_spark_message
+from tidelog.spark.pipeline.bad_rows import select_bad_rows, select_good_rows
+from tidelog.spark.pipeline.pipeline_config import FactQuery, Pipeline, Source
+from tidelog.spark.pipeline.pipeline_file import error_position
+from tidelog.spark.pipeline.sources import attach_clock, open_source, to_timestamp
+from tidelog.spark.pipeline.sql import add_column, is_query, locate_error
+from tidelog.spark.worker.fact_packer import describe_bad_row
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.types import DataType, StructField
+
+_TIMES = ("time", "start", "end", "closed")
+_TIME_LAW = "a fact has a column `time`, or `start` and `end` (and `closed`), or is background"
+
+
+@dataclass(frozen=True)
+class _TimeColumns:
+    """The time columns of a fact by role (`time`, `start`, `end`, `closed`), and the unit of numbers among them."""
+
+    roles: dict[str, str]
+    unit: str | None
+
+
+def read_fact_frames(spark: SparkSession, pipeline: Pipeline, *, history: bool = False) -> dict[str, DataFrame]:
+    """Return for every predicate a DataFrame with its arguments in order, then its time.
+
+    With `history` they hold the history of the sources, without predicates that have none.
+    """
+    errors: list[Diagnostic] = []
+    sources: dict[str, Source] = {}
+    read = pipeline.history_sources if history else pipeline.sources
+    unreadable = {source.name.lower() for source in pipeline.sources} - {source.name.lower() for source in read}
+    for source in read:
+        try:
+            frame = select_good_rows(open_source(spark, source, Path(pipeline.file).absolute().parent))
+            (attach_clock(frame, source) if source.moves_clock else frame).createOrReplaceTempView(source.name)
+            sources[source.name] = source
+        except TidelogError as problem:
+            errors += problem.diagnostics
+            unreadable.add(source.name.lower())
+    frames: dict[str, DataFrame] = {}
+    for fact in pipeline.facts:
+        if _find_words(fact.sql) & unreadable:
+            continue  # report an error of a source once, not for every query that reads it
+        try:
+            frame = _read_fact_frame(spark, fact, sources)
+        except TidelogError as problem:
+            errors += problem.diagnostics
+            continue
+        errors += _find_argument_errors(frame, fact, pipeline)
+        frames[fact.predicate] = frame
+    errors += _find_mixed_times(frames, pipeline)
+    if errors:
+        raise TidelogError(sorted(errors, key=error_position))
+    return frames
+
+
+def describe_frames(frames: Mapping[str, DataFrame], pipeline: Pipeline) -> Iterator[ValueColumn]:
+    """Describe the arguments of facts by the types of their columns: whether they are numbers or text."""
+    from pyspark.sql.types import NumericType
+
+    for fact in pipeline.facts:
+        if fact.predicate in frames:
+            for position, field in enumerate(_find_arguments(frames[fact.predicate], fact)):
+                type: ValueType = "number" if isinstance(field.dataType, NumericType) else "text"
+                yield ValueColumn(fact.predicate, position, type, f"the SQL of {fact.predicate}", field.name)
+
+
+def _find_arguments(frame: DataFrame, fact: FactQuery) -> list[StructField]:
+    return [field for field in frame.schema.fields if field.name not in _TIMES or fact.background]
+
+
+def read_bad_rows(spark: SparkSession, pipeline: Pipeline, *, history: bool = False) -> list[DataFrame]:
+    """Return the rows of the sources that cannot be read, as JSON in a column `row`, one DataFrame per source.
+
+    Those of static sources of a stream are read now: if there are any, raise TL206, because nothing could set them
+    aside.
+    """
+    found: list[DataFrame] = []
+    for source in pipeline.history_sources if history else pipeline.sources:
+        frame = select_bad_rows(open_source(spark, source, Path(pipeline.file).absolute().parent), source)
+        if frame is None:
+            continue
+        if pipeline.streaming and not source.stream and not history:
+            require_no_bad_rows(frame.limit(MOST_ERRORS).collect(), source)
+        else:
+            found.append(frame)
+    return found
+
+
+def require_no_bad_rows(rows: Sequence[Row], source: Source) -> None:
+    """Raise TL206 if a static source has rows that cannot be read."""
+    if rows:
+        problems = (describe_bad_row(json.loads(row["row"])) for row in rows)
+        help = "correct the file: the rows of a static source cannot be set aside"
+        raise TidelogError(replace(problem, place=source.place, help=help) for problem in problems)
+
+
+def find_clocked_predicates(pipeline: Pipeline) -> frozenset[str]:
+    """Find the predicates with facts from sources whose rows all move the clock."""
+    moving = {source.name.lower() for source in pipeline.sources if source.moves_clock}
+    return frozenset(fact.predicate for fact in pipeline.facts if _find_words(fact.sql) & moving)
+
+
+def _read_fact_frame(spark: SparkSession, fact: FactQuery, sources: dict[str, Source]) -> DataFrame:
+    """Run the SQL of a fact, name its time columns, and convert them to timestamps if they have a unit."""
+    frame, time = _run_sql(spark, fact, sources)
+    by_name = {name.lower(): name for name in frame.columns}
+    if fact.background:
+        return frame
+    given = {"time": fact.time or time, "start": fact.start, "end": fact.end, "closed": fact.closed}
+    if not any(given.values()):
+        given = {role: role if role in by_name else None for role in _TIMES}
+    unknown = [name for name in given.values() if name and name.lower() not in by_name]
+    if unknown:
+        raise TidelogError(_missing_column(name, fact, frame.columns) for name in unknown)
+    roles = {role: by_name[name.lower()] for role, name in given.items() if name}
+    unit = fact.unit or next((s.unit for s in sources.values() if time and s.time == time), None)
+    return _select_times(frame, fact, _TimeColumns(roles, unit))
+
+
+def _run_sql(spark: SparkSession, fact: FactQuery, sources: dict[str, Source]) -> tuple[DataFrame, str | None]:
+    """Run the SQL; also return the time column that its source names, if the SQL selects none."""
+    from pyspark.errors import PySparkException
+
+    if not is_query(fact.sql):
+        raise TidelogError(Diagnostic("TL807", "this is not a query", fact.place, help="write SELECT ... FROM ..."))
+    try:
+        frame = spark.sql(fact.sql)
+        names = {name.lower() for name in frame.columns}
+        wanted = fact.time
+        if (
+            fact.background
+            or fact.start
+            or (wanted and wanted.lower() in names)
+            or (not wanted and names & set(_TIMES))
+        ):
+            return frame, None
+        wanted = wanted or _find_source_time(fact.sql, sources)
+        if wanted is None or wanted.lower() in names:
+            return frame, wanted
+        return _select_with_time(spark, fact, wanted) or frame, wanted
+    except PySparkException as problem:
+        raise TidelogError(_sql_error(problem, fact, sources)) from None
+
+
+def _select_with_time(spark: SparkSession, fact: FactQuery, column: str) -> DataFrame | None:
+    """Select the same rows with their time column, which the SQL itself does not select."""
+    from pyspark.errors import PySparkException
+
+    wider = add_column(fact.sql, column)
+    if wider is None:
+        return None
+    try:
+        return spark.sql(wider)
+    except PySparkException as problem:
+        message = f"the time of {fact.predicate} cannot be selected: {shorten_spark_message(problem)}"
+        raise TidelogError(Diagnostic("TL807", message, fact.place)) from None
+
+
+def _find_source_time(sql: str, sources: dict[str, Source]) -> str | None:
+    """Return the time column that the sources of a query name, if they agree."""
+    words = _find_words(sql)
+    times = {source.time for name, source in sources.items() if name.lower() in words and source.time}
+    return times.pop() if len(times) == 1 else None
+
+
+def _find_words(sql: str) -> set[str]:
+    return set(re.findall(r"\w+", sql.lower()))
+
+
+def _select_times(frame: DataFrame, fact: FactQuery, columns: _TimeColumns) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not columns.roles:
+        help = "name the column in the file (time = ...), select one AS time, or set background = true"
+        raise TidelogError(Diagnostic("TL205", f"no column of {fact.predicate} is a time", fact.place, _TIME_LAW, help))
+    if len({"start", "end"} & columns.roles.keys()) == 1 or ("time" in columns.roles and len(columns.roles) > 1):
+        message = f"the times of {fact.predicate} are {' and '.join(f'`{role}`' for role in columns.roles)}"
+        raise TidelogError(Diagnostic("TL205", message, fact.place, _TIME_LAW))
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    errors = list(_find_type_errors(fact, columns, types))
+    if errors:
+        raise TidelogError(errors)
+    arguments = [F.col(f"`{name}`") for name in frame.columns if name not in columns.roles.values()]
+    times = [
+        to_timestamp(F.col(f"`{name}`"), types[name], None if role == "closed" else columns.unit).alias(role)
+        for role, name in columns.roles.items()
+    ]
+    return frame.select(*arguments, *times)
+
+
+def _find_type_errors(fact: FactQuery, columns: _TimeColumns, types: dict[str, DataType]) -> Iterator[Diagnostic]:
+    from pyspark.sql.types import DateType, NumericType, StringType, TimestampNTZType, TimestampType
+
+    for role, name in columns.roles.items():
+        type = types[name]
+        shown = type.simpleString()
+        if role == "closed":
+            if not isinstance(type, StringType):
+                law = "`closed` is one of both, left, right, neither"
+                yield Diagnostic("TL805", f"the column `{name}` of {fact.predicate} is {shown}", fact.place, law)
+        elif isinstance(type, DateType | TimestampType | TimestampNTZType):
+            if columns.unit:
+                message = f"the column `{name}` of {fact.predicate} is {shown}, and cannot have a unit"
+                yield Diagnostic("TL805", message, fact.place, help="leave `unit` out: it is for numbers")
+        elif not isinstance(type, NumericType):
+            yield Diagnostic(
+                "TL805",
+                f"the column `{name}` of {fact.predicate} is {shown}, which is not a time",
+                fact.place,
+                law="times are numbers, timestamps or dates",
+                help=f"write CAST({name} AS TIMESTAMP)" if isinstance(type, StringType) else None,
+            )
+
+
+def _find_argument_errors(frame: DataFrame, fact: FactQuery, pipeline: Pipeline) -> Iterator[Diagnostic]:
+    """Yield errors: types that no argument can have, a wrong number of arguments, a streaming background."""
+    from pyspark.sql.types import AtomicType, BinaryType
+
+    arguments = _find_arguments(frame, fact)
+    for field in arguments:
+        if not isinstance(field.dataType, AtomicType) or isinstance(field.dataType, BinaryType):
+            message = f"the column `{field.name}` of {fact.predicate} is {field.dataType.simpleString()}"
+            law = "arguments are texts, numbers, dates, timestamps, true or false"
+            yield Diagnostic("TL805", message, fact.place, law, help="select the parts that are, or CAST it AS STRING")
+    arity = pipeline.program.predicates.get(fact.predicate)
+    if arity is not None and arity != len(arguments):
+        names = f" ({', '.join(field.name for field in arguments)})" if arguments else ""
+        message = f"{fact.predicate} has {plural(arity, 'argument')} in the rules, and {len(arguments)} here{names}"
+        yield Diagnostic("TL102", message, fact.place, help="every column that is not a time is an argument")
+    if fact.background and frame.isStreaming:
+        message = f"{fact.predicate} is background, but its source is a stream"
+        yield Diagnostic("TL805", message, fact.place, help="set static = true in its source")
+
+
+def _find_mixed_times(frames: dict[str, DataFrame], pipeline: Pipeline) -> Iterator[Diagnostic]:
+    """Yield errors if some times are numbers and others timestamps: a job has one clock."""
+    from pyspark.sql.types import NumericType
+
+    first: tuple[str, bool] | None = None
+    for fact in pipeline.facts:
+        frame = frames.get(fact.predicate)
+        column = None if frame is None else next((c for c in ("time", "start") if c in frame.columns), None)
+        if frame is None or column is None or fact.background:
+            continue
+        numbers = isinstance(frame.schema[column].dataType, NumericType)
+        if first is None:
+            first = fact.predicate, numbers
+        elif numbers != first[1]:
+            kinds = ("numbers", "timestamps") if numbers else ("timestamps", "numbers")
+            message = f"the times of {fact.predicate} are {kinds[0]}, those of {first[0]} {kinds[1]}"
+            help = "set the `unit` of the numbers to make them timestamps"
+            yield Diagnostic("TL805", message, fact.place, help=help)
+
+
+def _missing_column(name: str, fact: FactQuery, columns: list[str]) -> Diagnostic:
+    close = suggest(name, columns)
+    help = f"did you mean {close}?" if close else f"it selects {', '.join(columns)}"
+    return Diagnostic("TL205", f"the SQL of {fact.predicate} selects no column `{name}`", fact.place, help=help)
+
+
+def _sql_error(problem: PySparkException, fact: FactQuery, sources: dict[str, Source]) -> Diagnostic:
+    place = locate_error(fact.place, fact.sql, problem)
+    if problem.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+        return Diagnostic("TL807", shorten_spark_message(problem), place)
+    name = (problem.getMessageParameters() or {}).get("relationName", "").strip("`")
+    close = suggest(name, sources)
+    help = f"did you mean {close}?" if close else f"the sources are {', '.join(sources)}"
+    return Diagnostic("TL807", f"there is no source `{name}`", place, help=help)

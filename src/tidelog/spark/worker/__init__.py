@@ -1,0 +1,8 @@
+"""The code that runs inside Spark's Python workers; none of it needs a Spark session.
+
+Read `packed_rows` (the rows between stages) first, then `fact_packer` (rows of sources to packed facts), then `bucket`
+(the engine of one bucket), then `stateful_operator` (streams) and `batch_worker` (batch jobs). `late_facts`
+separates and counts late facts. `answer_columns` and `alert_rows` turn answers into columns and alerts;
+`history_slices` cuts the history of a backfill into steps, and `end_of_time` computes the answers at the end of a job.
+`declared_rows` reads the tables of sources whose columns are declared.
+"""

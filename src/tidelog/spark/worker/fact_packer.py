@@ -1,0 +1,162 @@
+"""Pack the rows of fact DataFrames, and address them to buckets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tidelog.data import wire_format
+from tidelog.data.bad_rows import MOST_ERRORS
+from tidelog.data.relation import Relation
+from tidelog.data.symbol_table import Symbols
+from tidelog.data.table_reader import read_arrow_columns
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.hidden_predicates import TIMES
+from tidelog.spark.plan.fact_columns import FactColumns
+from tidelog.spark.plan.job_plan import JobPlan
+from tidelog.spark.worker.packed_rows import (
+    BAD,
+    OUTPUT_STAGE,
+    STATS,
+    WAKE,
+    Row,
+    route_facts,
+    rows_to_arrow,
+    to_spark_clock,
+)
+from tidelog.timeline.grid import NEG_INF, POS_INF
+
+
+def make_fact_packer(
+    job: JobPlan, shape: FactColumns, keys: tuple[int, ...], *, timed: bool, set_aside: bool
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Make a function for `mapInArrow` that packs rows of a fact DataFrame; `timed` if they drive the clock.
+
+    A row with an empty argument or time is an error, or is set aside if `set_aside`.
+    """
+
+    def pack(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if batch.num_rows:
+                rows = list(pack_batch(job, shape, batch, timed, set_aside))
+                yield rows_to_arrow(rows, keys, timed=timed)
+
+    return pack
+
+
+def make_bad_row_packer(keys: tuple[int, ...], *, set_aside: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Make a function for `mapInArrow` that packs rows of sources that cannot be read: JSON in a column `row`.
+
+    Unless they are set aside, the first ones are an error.
+    """
+
+    def pack(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            lines = batch["row"].to_pylist()
+            if lines and not set_aside:
+                raise TidelogError(describe_bad_row(json.loads(line)) for line in lines[:MOST_ERRORS])
+            if lines:
+                yield rows_to_arrow([Row(0, OUTPUT_STAGE, BAD, "\n".join(lines).encode())], keys)
+
+    return pack
+
+
+def describe_bad_row(row: dict[str, Any]) -> Diagnostic:
+    """Describe a row that could not be read as an error."""
+    where = f"{row['file']}, line {row['line']}" if row.get("line") is not None else row["file"]
+    help = "correct the row, or set such rows aside: [sinks.aside]"
+    return Diagnostic("TL206", f"{where}: {row['reason']}: {str(row['row'])[:200]}", help=help)
+
+
+def pack_batch(job: JobPlan, shape: FactColumns, batch: Any, timed: bool, set_aside: bool) -> Iterator[Row]:
+    """Pack the facts of an Arrow batch."""
+    if set_aside:
+        batch, bad = _split_off_bad_rows(shape, batch)
+        if bad:
+            yield Row(0, OUTPUT_STAGE, BAD, bad)
+    batch = _fill_infinite_ends(batch)
+    symbols = Symbols()
+    source = f"facts of {shape.predicate}"
+    columns = read_arrow_columns(batch.schema.names, batch.columns, batch.num_rows, shape.predicate, source, symbols)
+    (relation,) = columns.relations.values()
+    tick, dates = columns.denominator, columns.dates
+    yield from route_input_facts(job, symbols, tick, dates, relation, timed)
+    # Count here, where each fact occurs once: later some are copied.
+    yield Row(0, OUTPUT_STAGE, STATS, json.dumps({"facts_in": len(relation)}).encode())
+
+
+def route_input_facts(
+    job: JobPlan, symbols: Symbols, tick: int, dates: bool, relation: Relation, timed: bool
+) -> Iterator[Row]:
+    """Address facts of the input to their buckets; if `timed`, also move the clock."""
+    yield from route_facts(symbols, tick, dates, relation, job.routes.get(relation.predicate, ()))
+    if TIMES in job.routes:
+        yield from route_facts(symbols, tick, dates, _input_times(job, relation), job.routes[TIMES])
+    if timed:
+        begins = wire_format.start_ticks(relation)
+        known = begins[begins > NEG_INF]
+        if len(known):
+            to_spark_clock(Fraction(int(known.min()), tick))
+            yield Row(0, 0, WAKE, b"", to_spark_clock(Fraction(int(known.max()), tick)))
+
+
+def _input_times(job: JobPlan, relation: Relation) -> Relation:
+    """Return the times of the input that every bucket has to know: all of them, or only the first."""
+    ends = wire_format.start_ticks(relation)
+    if job.stages[-1].at == "input":
+        stops = np.where(relation.hi == POS_INF, POS_INF, (relation.hi + 1) >> 1)
+        ends = np.concatenate([ends, stops])
+    ends = np.unique(ends[(ends > NEG_INF) & (ends < POS_INF)])
+    if job.stages[-1].at != "input":
+        ends = ends[:1]
+    return Relation(TIMES, 0, np.empty((0, len(ends)), np.int32), 2 * ends, 2 * ends)
+
+
+def _fill_infinite_ends(batch: Any) -> Any:
+    """Make an empty start or end infinite if `closed` says that this side is open."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = batch.schema.names
+    if "closed" not in names or not any(batch[name].null_count for name in ("start", "end")):
+        return batch
+    arrays = {name: batch[name] for name in names}
+    for name, infinite, words in (("start", "-inf", ["right", "neither"]), ("end", "inf", ["left", "neither"])):
+        open_here = pc.and_(pc.is_null(batch[name]), pc.is_in(pc.utf8_lower(batch["closed"]), pa.array(words)))
+        if pc.any(open_here).as_py():
+            column = batch[name]
+            if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+                column = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
+            arrays[name] = pc.if_else(open_here, infinite, column.cast(pa.string()))
+    return pa.RecordBatch.from_arrays(list(arrays.values()), names)
+
+
+def _split_off_bad_rows(shape: FactColumns, batch: Any) -> tuple[Any, bytes]:
+    """Return the rows with all arguments and times, and the other rows as JSON Lines with the reason."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bad: Any = pa.array(np.zeros(batch.num_rows, bool))
+    optional = {"closed"} | ({"start", "end"} if "closed" in batch.schema.names else set())
+    for name in batch.schema.names:
+        column = batch[name]
+        if name not in optional:
+            bad = pc.or_(bad, pc.is_null(column, nan_is_null=True))
+        elif name != "closed":
+            words = ["right", "neither"] if name == "start" else ["left", "neither"]
+            bounded = pc.invert(pc.is_in(pc.utf8_lower(batch["closed"]), pa.array(words)))
+            bad = pc.or_(bad, pc.and_(pc.is_null(column, nan_is_null=True), bounded))
+    if not pc.any(bad).as_py():
+        return batch, b""
+    renamed = dict(zip(batch.schema.names, [name for name, _ in (*shape.args, *shape.times)], strict=True))
+    lines = []
+    for row in batch.filter(bad).to_pylist():
+        values = {renamed[name]: None if value is None else str(value) for name, value in row.items()}
+        missing = [name for name, value in values.items() if value in (None, "nan")]
+        reason = f"there is no value for {', '.join(missing)}"
+        lines.append(json.dumps({"predicate": shape.predicate, "reason": reason, "row": values}, ensure_ascii=False))
+    return batch.filter(pc.invert(bad)), "\n".join(lines).encode()

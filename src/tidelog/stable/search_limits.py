@@ -1,0 +1,52 @@
+"""Limit on the number of windows that a search visits, with progress messages while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from tidelog.errors import Diagnostic, Undecided
+
+#: Default for the largest number of windows that a search visits.
+MOST_WINDOWS = 500_000
+
+#: Seconds between two progress messages.
+_SECONDS_BETWEEN_MESSAGES = 2.0
+
+#: Called with each progress message.
+Progress = Callable[[str], None]
+
+
+class SearchLimit:
+    """Counts windows, reports progress, and raises `Undecided` once there are more than `most`."""
+
+    def __init__(self, most: int = MOST_WINDOWS, progress: Progress | None = None) -> None:
+        self.most = most
+        self.count = 0
+        #: The current activity, as progress messages name it.
+        self.activity = "searching"
+        self._progress = progress
+        self._last_message = monotonic()
+
+    def restart(self) -> SearchLimit:
+        """Return the same limit with the count at 0, for another method of search."""
+        return SearchLimit(self.most, self._progress)
+
+    def count_windows(self, windows: int) -> None:
+        """Add to the number of windows visited."""
+        self.count += windows
+        if self.count > self.most:
+            raise self.build_undecided(f"more than {self.most:,} windows were visited")
+        if self._progress is not None and not self.count & 0xFF:
+            self.report_progress()
+
+    def report_progress(self) -> None:
+        """Send a progress message, unless the last one is recent."""
+        now = monotonic()
+        if self._progress is not None and now - self._last_message > _SECONDS_BETWEEN_MESSAGES:
+            self._last_message = now
+            self._progress(f"{self.activity}: {self.count:,} windows so far")
+
+    def build_undecided(self, reason: str) -> Undecided:
+        """Build the error that says why the search gave up."""
+        return Undecided(Diagnostic("TL323", f"the stable models could not be determined: {reason}"))

@@ -1,0 +1,95 @@
+"""Choose how to find stable models, and fall back to another method where the first one gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from tidelog.errors import Undecided
+from tidelog.stable.forward_solver import ForwardSolver
+from tidelog.stable.grounding import GroundAtom, Grounding
+from tidelog.stable.normal_form import orient_forward
+from tidelog.stable.problem import Problem, require_bounded_facts
+from tidelog.stable.question import Question
+from tidelog.stable.search_limits import SearchLimit
+from tidelog.stable.two_way_solver import TwoWaySolver
+from tidelog.stable.window_paths import Trace
+
+Answer = TypeVar("Answer")
+
+
+class SolvedComponent(Protocol):
+    """A component of a ground program and its models."""
+
+    @property
+    def atoms(self) -> Sequence[GroundAtom]:
+        """The atoms, in the order of their bits in slices."""
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """How much later than it holds each atom is stored in a trace."""
+
+    @property
+    def visible(self) -> Sequence[int]:
+        """The positions of the atoms to show."""
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether time runs backwards in traces."""
+
+    def is_satisfiable(self) -> bool:
+        """Tell whether there is a model; may raise `Undecided`."""
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield one model for each way in which the visible atoms can hold on LO..HI; may raise `Undecided`."""
+
+
+class Solver(Protocol):
+    """A method of finding the stable models of a problem."""
+
+    grounding: Grounding
+
+    def solve(self, lo: int, hi: int, question: Question | None = None) -> Iterator[SolvedComponent]:
+        """Yield the components of the ground program, to be shown on LO..HI, with only the models in question."""
+
+
+def solve_with_first(problem: Problem, limit: SearchLimit, ask: Callable[[Solver], Answer]) -> Answer:
+    """Return the answer of the first solver that does not raise `Undecided`."""
+    undecided = None
+    for solver in build_solvers(problem, limit):
+        try:
+            return ask(solver)
+        except Undecided as reason:
+            undecided = undecided or reason
+    assert undecided is not None
+    raise undecided
+
+
+def build_solvers(problem: Problem, limit: SearchLimit) -> Iterator[Solver]:
+    """Yield the solvers to try, in order.
+
+    The first follows the direction in which the rules propagate, if there is one. Where there is none, or the first
+    solver reaches its limit, the second one searches for models that repeat at both ends.
+    """
+    program = orient_forward(problem.rules)
+    require_bounded_facts(problem, mirrored=program is not None and program.mirrored)
+    if program is not None:
+        yield ForwardSolver(problem, program, limit)
+    yield TwoWaySolver(problem, limit.restart())
+
+
+def all_satisfiable(components: Iterable[SolvedComponent]) -> bool:
+    """Tell whether every component has a model.
+
+    One without a model settles the question, even if nothing is known about others.
+    """
+    undecided = None
+    for component in components:
+        try:
+            if not component.is_satisfiable():
+                return False
+        except Undecided as problem:
+            undecided = problem
+    if undecided is not None:
+        raise undecided
+    return True

@@ -1,0 +1,97 @@
+"""A standing query, compiled; and the choice between generic and bounded memory."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tidelog.compiler.compiled_program import CompiledProgram, Memory, Target
+from tidelog.compiler.flat_rules import FlatRule, Op, Pair
+from tidelog.compiler.passes import compile_program
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.printer import format_rule
+from tidelog.language.program import Program
+from tidelog.timeline.grid import Grid
+from tidelog.windows.redundant_rules import drop_redundant_rules
+
+
+@lru_cache(maxsize=16)
+def compile_query(program: Program, query: str, grid: Grid, bounded: bool) -> CompiledProgram:
+    """Compile a standing query; raise if it cannot be answered over a stream.
+
+    Rules that follow from others are left out: the reasoner would keep facts for them, and they derive nothing new.
+    """
+    as_written = program.core.rules is program.rules
+    rules = drop_redundant_rules(program, grid.timeline) if as_written else None
+    target = Target("stream", (query,), grid.timeline, grid.denominator, bounded_memory=bounded, rules=rules)
+    return compile_program(program, target)
+
+
+def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | None) -> bool:
+    """Return whether memory is bounded whatever the density of the stream.
+
+    That is as asked for or, without a choice, where bounded memory applies and stores fewer predicates.
+    """
+    if memory not in (None, "generic", "bounded"):
+        choices = "choose generic or bounded, or leave the choice to the program"
+        raise TidelogError(Diagnostic("TL309", f"unsupported memory mode `{memory}`", help=choices))
+    if memory == "generic":
+        return False
+    if memory is None and program.core.numeric:
+        return False
+    compiled = compile_query(program, query, grid, True)
+    dense = _find_density_dependence(compiled)
+    if dense is not None and memory == "bounded":
+        origin, reason = dense
+        source = program.rules[origin]
+        raise TidelogError(
+            Diagnostic(
+                "TL309",
+                f"memory cannot be bounded for every stream: {reason}, in `{source.text or format_rule(source)}`",
+                source.place,
+                law="bounded memory needs Diamondminus and Boxminus over ranges that are longer than a point: for "
+                "everything else each fact has to be kept, however many there are",
+                help="write the rule with such ranges, or use --memory generic",
+            )
+        )
+    if memory == "bounded":
+        return True
+    if any(_has_punctual_range(rule, grid) for rule in compiled.rules):
+        return False
+    return len(_find_looked_up(compiled)) < len(_find_looked_up(compile_query(program, query, grid, False)))
+
+
+def _find_density_dependence(compiled: CompiledProgram) -> tuple[int, str] | None:
+    """Return a rule, by its number, because of which more facts are stored the denser a stream is, and why."""
+    for step in compiled.steps:
+        return step.origin, "it computes with each of its rows"
+    for rule in compiled.rules:
+        if _has_punctual_range(rule, compiled.grid):
+            return rule.origin, "a range is a single point"
+    # Everything else is pushed forward when it arrives. Facts that rules look back at, or that wait for later ones, are
+    # kept as they are.
+    kept = {name for name in compiled.names if compiled.bounds.retention[name] > 0} - set(compiled.transient)
+    for rule in compiled.rules:
+        if any(b.op in (Op.SINCE, Op.UNTIL) for b in rule.body):
+            return rule.origin, "facts that begin a Since are kept for as long as it looks back"
+    for rule in compiled.rules:
+        if rule.predicate in kept or any(b.predicate in kept for b in rule.body):
+            return rule.origin, "it looks ahead, and facts that wait for an answer are kept until then"
+    return None
+
+
+def _has_punctual_range(rule: FlatRule, grid: Grid) -> bool:
+    """Return whether a rule has a range that is a single time point."""
+    ranges = [b.range for b in rule.body if b.op in (Op.DIAMOND, Op.BOX)]
+    return any(_is_point(pair, grid) for pair in [*ranges, *([rule.range] if rule.range != (0, 0) else [])])
+
+
+def _is_point(pair: Pair, grid: Grid) -> bool:
+    """Return whether a range is a single time point; on the rationals a single odd position is a whole gap."""
+    return pair[0] == pair[1] and pair[0] % grid.tick == 0
+
+
+def _find_looked_up(compiled: CompiledProgram) -> set[str]:
+    """Return the predicates that the user wrote and that are kept for rules to look back at."""
+    visible = {name for name in compiled.names if not is_hidden(name)} - set(compiled.transient)
+    return {name for name in visible if compiled.bounds.retention[name] > 0}

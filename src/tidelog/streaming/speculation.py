@@ -1,0 +1,39 @@
+"""Evaluate several steps ahead in one kernel call, while rolling back stays cheap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.streaming.query_evaluation import Evaluation, Mark
+from tidelog.streaming.step_layout import Batch
+
+#: Rolling back is cheap if the copy of the store takes at most this many bytes, plus this many per word of new records.
+CHEAP_BYTES, CHEAP_BYTES_PER_WORD = 1 << 16, 32
+#: The most words of records, and the most steps, in one call.
+MAX_WORDS, MAX_STEPS = 1 << 19, 1 << 14
+
+
+@dataclass
+class Speculation:
+    """Steps evaluated in one call: the mark before them, the first one, and how many of them were given out."""
+
+    before: Mark
+    batch: Batch
+    first: int
+    given: int
+
+    def roll_back(self, evaluation: Evaluation) -> None:
+        """Restore the evaluation to the last step that was given out."""
+        evaluation.go_back(self.before)
+        evaluation.run(self.batch.todo, self.first, self.given)
+
+
+def plan_speculation(batch: Batch, first: int, held_bytes: int) -> int:
+    """Find the step to stop before in the next call, for a store of `held_bytes` that rolling back would copy."""
+    ends = batch.todo.record_ends
+    before = int(ends[first - 1]) if first else batch.first_record
+    stop = min(int(np.searchsorted(ends, before + MAX_WORDS, "right")), first + MAX_STEPS, len(ends))
+    words = int(ends[max(stop, first + 1) - 1]) - before
+    return stop if held_bytes <= CHEAP_BYTES + CHEAP_BYTES_PER_WORD * words else first + 1

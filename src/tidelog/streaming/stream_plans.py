@@ -1,0 +1,154 @@
+"""Plans of a standing query over a store, and the tables that the stream kernel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.compiler import opcodes
+from tidelog.compiler.compiled_program import CompiledProgram
+from tidelog.compiler.encode import Numbering, encode_plans
+from tidelog.compiler.flat_rules import FlatLiteral, FlatRule
+from tidelog.compiler.opcodes import Code
+from tidelog.compiler.order_joins import Plan, SizeOf, order_joins
+from tidelog.engine import agenda, store_tables
+from tidelog.engine.fact_store import Int64s, Store
+from tidelog.engine.stream_kernel import Task
+from tidelog.language.hidden_predicates import is_violation
+from tidelog.language.syntax import Constant, Value
+from tidelog.streaming.output_times import OutputTimes
+
+
+@dataclass(frozen=True)
+class NegationPlans:
+    """How rules with negation are evaluated; see `stream_kernel.Task` for the meaning of the numbers."""
+
+    #: By predicate: the component, the plan for an atom of it, and how long the rule waits.
+    visits: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    #: By predicate: operator and range with which rules read it, and how long they wait.
+    readers: dict[int, list[tuple[int, int, int, int]]] = field(default_factory=dict)
+    #: For rules of negations only: the component, the plan, and how long the rule waits.
+    plans: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StreamPlans:
+    """The plans of a standing query: all of them, those that new facts trigger, and those of rules without a body."""
+
+    plans: tuple[Plan, ...]
+    triggers: dict[int, list[int]]
+    negations: NegationPlans
+    axioms: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StreamEngine:
+    """A store with the encoded plans of a standing query."""
+
+    store: Store
+    plans: StreamPlans
+    code: Code
+
+    def count_work(self, rules: int) -> Int64s:
+        """Count the work of each rule of the program since the plans were made; see `opcodes.WORK`."""
+        origins = np.array([plan.rule.origin for plan in self.plans.plans], np.int64)
+        places = self.code.plans[: len(origins)] + opcodes.WORK
+        return np.bincount(origins, self.code.words[places], rules).astype(np.int64)
+
+
+def plan_stream(compiled: CompiledProgram, size_of: SizeOf) -> StreamPlans:
+    """Choose the join orders of a standing query: one plan for each literal whose new facts drive a rule.
+
+    Rules with negation are not driven by new facts. They are evaluated for the atoms on the agenda, so each has one
+    plan for each of its literals' atoms.
+    """
+    numbers = {name: number for number, name in enumerate(compiled.names)}
+    plans: list[Plan] = []
+    triggers: dict[int, list[int]] = {}
+    negations = NegationPlans()
+    axioms: list[int] = []
+    component = {place: number for number, group in enumerate(compiled.waiting) for place in group.rules}
+
+    def add(rule: FlatRule, driver: int | None, given: FlatLiteral | None = None) -> int:
+        cut = opcodes.STREAM | (opcodes.DEFER if rule.predicate in compiled.recursive else 0)
+        plans.append(order_joins(rule, driver, size_of, cut, given))
+        return len(plans) - 1
+
+    for place, rule in enumerate(compiled.rules):
+        if not rule.body:
+            axioms.append(add(rule, None))
+        elif place not in component:
+            for driver, literal in enumerate(rule.body):
+                triggers.setdefault(numbers[literal.predicate], []).append(add(rule, driver))
+        else:
+            wait = compiled.bounds.waits[place]
+            for reader in rule.body:
+                how = (int(reader.op), *reader.range, wait)
+                negations.readers.setdefault(numbers[reader.predicate], []).append(how)
+            if all(b.negated for b in rule.body):
+                negations.plans.append((component[place], add(rule, None), wait))
+                continue
+            for given in {(b.predicate, b.args): b for b in rule.body}.values():
+                visit = (component[place], add(rule, None, given), wait)
+                negations.visits.setdefault(numbers[given.predicate], []).append(visit)
+    return StreamPlans(tuple(plans), triggers, negations, tuple(axioms))
+
+
+def build_engine(
+    compiled: CompiledProgram, intern: Callable[[Value], int], ranks: Callable[[], Int64s], store: Store
+) -> StreamEngine:
+    """Plan a standing query over a store that was made for it, and encode the plans."""
+    for rule in compiled.rules:
+        for term in rule.terms():
+            if isinstance(term, Constant):
+                intern(term.value)
+    numbers = {name: number for number, name in enumerate(compiled.names)}
+    if any(rule.comparisons for rule in compiled.rules):
+        store.ranks = np.asarray(ranks(), np.int64)
+    store.preds[[numbers[name] for name in compiled.transient], store_tables.TRANSIENT] = 1
+    store.preds[[numbers[source] for _, source in compiled.numeric_edges], store_tables.LOGGED] = 1
+    plans = plan_stream(compiled, lambda name: store.size(numbers[name]))
+    numbering = Numbering(numbers, tuple(compiled.arities.values()), intern, store.index)
+    code = encode_plans(list(plans.plans), plans.triggers, numbering)
+    watched = dict.fromkeys(plans.negations.readers, 1 << agenda.RULES)
+    query = numbers[compiled.query]
+    store.watch(watched | {query: watched.get(query, 0) | 1 << agenda.ANSWERS})
+    return StreamEngine(store, plans, code)
+
+
+def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, output: OutputTimes | None) -> Task:
+    """Build the tables that the stream kernel reads; facts may be late by at most `delay`."""
+    names, query = compiled.names, compiled.names.index(compiled.query)
+    negations, predicates = engine.plans.negations, range(len(names))
+    recursive = [
+        any(compiled.rules[place].predicate in compiled.recursive for place in group.rules)
+        for group in compiled.waiting
+    ]
+    return Task(
+        query,
+        engine.store.index(query, ()),
+        compiled.arities[compiled.query],
+        compiled.slice,
+        delay,
+        compiled.bounds.delay[compiled.query],
+        compiled.grid.dense,
+        output is not None,
+        output.denominator // compiled.grid.denominator if output else 1,
+        output.ticks_between if output else 0,
+        np.array([compiled.bounds.retention[name] for name in names], np.int64),
+        np.array([name in compiled.persisting for name in names], np.bool_),
+        np.array([i for i, name in enumerate(names) if is_violation(name)], np.int64),
+        np.array(recursive, np.bool_),
+        np.array([bool(group.aggregations) for group in compiled.waiting], np.bool_),
+        *_concatenate([negations.visits.get(pred, []) for pred in predicates], 3),
+        *_concatenate([negations.readers.get(pred, []) for pred in predicates], 4),
+        np.array(negations.plans, np.int64).reshape(-1, 3),
+    )
+
+
+def _concatenate(groups: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[Int64s, Int64s]:
+    """Return where each group begins, and the words of all groups one after the other."""
+    words = [item for group in groups for item in group]
+    return np.cumsum([0, *map(len, groups)]), np.array(words, np.int64).reshape(-1, width)

@@ -1,0 +1,51 @@
+"""The public names of `tidelog.types` and the modules that hold them; see `lazy_names`."""
+
+__all__: list[str]
+
+from tidelog.analysis.value_types import ValueColumn as ValueColumn
+from tidelog.compiler.compiled_program import Memory as Memory
+from tidelog.data.bad_rows import BadRow as BadRow
+from tidelog.data.bad_rows import BadRows as BadRows
+from tidelog.data.fact_sheet import Sheet as Sheet
+from tidelog.data.relation import Columns as Columns
+from tidelog.data.relation import Key as Key
+from tidelog.data.relation import Relation as Relation
+from tidelog.data.schema import Column as Column
+from tidelog.data.schema import ColumnType as ColumnType
+from tidelog.data.schema import Schema as Schema
+from tidelog.data.schema import TableSchema as TableSchema
+from tidelog.data.symbol_table import Symbols as Symbols
+from tidelog.engine.fact_store import Int64s as Int64s
+from tidelog.engine.fact_store import Rows as Rows
+from tidelog.language.fact_text import FactFormat as FactFormat
+from tidelog.language.syntax import Atom as Atom
+from tidelog.language.syntax import Binary as Binary
+from tidelog.language.syntax import BinaryOp as BinaryOp
+from tidelog.language.syntax import BodyLiteral as BodyLiteral
+from tidelog.language.syntax import Bottom as Bottom
+from tidelog.language.syntax import Comparison as Comparison
+from tidelog.language.syntax import Constant as Constant
+from tidelog.language.syntax import Formula as Formula
+from tidelog.language.syntax import Literal as Literal
+from tidelog.language.syntax import Rule as Rule
+from tidelog.language.syntax import TemporalAtom as TemporalAtom
+from tidelog.language.syntax import TemporalLiteral as TemporalLiteral
+from tidelog.language.syntax import TemporalProgram as TemporalProgram
+from tidelog.language.syntax import TemporalRule as TemporalRule
+from tidelog.language.syntax import Term as Term
+from tidelog.language.syntax import TimeTerm as TimeTerm
+from tidelog.language.syntax import Top as Top
+from tidelog.language.syntax import Unary as Unary
+from tidelog.language.syntax import UnaryOp as UnaryOp
+from tidelog.language.syntax import Value as Value
+from tidelog.language.syntax import Variable as Variable
+from tidelog.language.time_like import DurationLike as DurationLike
+from tidelog.language.time_like import TimeLike as TimeLike
+from tidelog.model import Answer as Answer
+from tidelog.model import Repeat as Repeat
+from tidelog.session import AnswerT_co as AnswerT_co
+from tidelog.session import Session as Session
+from tidelog.timeline.grid import Grid as Grid
+from tidelog.timeline.interval import Bound as Bound
+from tidelog.timeline.interval import Time as Time
+from tidelog.timeline.interval import TimelineName as TimelineName

@@ -1,0 +1,125 @@
+"""Explain what a program makes a reasoner remember: how long facts of each predicate are kept, because of which rules,
+and which rules are left out because they follow from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tidelog.analysis.predicate_graph import find_needed_rules, restrict_to_query
+from tidelog.analysis.time_reach import find_reads
+from tidelog.errors import TidelogError
+from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.printer import format_rule
+from tidelog.language.program import Program
+from tidelog.language.syntax import Rule
+from tidelog.language.wording import join_words
+from tidelog.timeline.interval import Time, TimelineName, format_time
+from tidelog.windows.forward_query import build_forward_query
+from tidelog.windows.redundant_rules import drop_redundant_rules, explain_redundancy
+from tidelog.windows.uniform_validity import find_uniform_window
+
+
+def explain_memory(program: Program, query: str | None = None, timeline: TimelineName | None = None) -> tuple[str, ...]:
+    """Return sentences on what is remembered for a program, or for the part of it that a query needs."""
+    line = timeline or program.timeline
+    numbers = _number_rules(program.rules)
+    if query is not None:
+        numbers = [numbers[position] for position in find_needed_rules(program.rules, [query])]
+        program = restrict_to_query(program, query)
+    redundant = explain_redundancy(program, line)
+    kept = [pair for place, pair in enumerate(zip(numbers, program.rules, strict=True)) if place not in redundant]
+    left_out = (
+        f"{_format_rule_numbers([numbers[place]])} follows from"
+        f" {_format_rule_numbers(sorted({numbers[other] for other in others}))} and is left out"
+        for place, others in redundant.items()
+    )
+    return *_explain_retention(kept, line), *left_out, *_explain_windows(program, query)
+
+
+def compute_retention(
+    program: Program, query: str | None = None, timeline: TimelineName | None = None
+) -> dict[str, Time]:
+    """Return how far back each predicate is read at most, by rules that are not left out."""
+    line = timeline or program.timeline
+    part = program if query is None else restrict_to_query(program, query)
+    return dict(sorted(_longest_lookback(drop_redundant_rules(part, line), line).items()))
+
+
+def compute_savings(
+    program: Program, used: Program, query: str, timeline: TimelineName | None = None
+) -> dict[str, Any] | None:
+    """Return what a query saves by using the program `used` and leaving out redundant rules, or None for nothing.
+
+    The result has the rules that are left out, and the predicates that are kept for less time, before and after."""
+    line = timeline or program.timeline
+    every = restrict_to_query(program, query).rules
+    kept = [rule for rule in drop_redundant_rules(used, line) if rule in set(every)]
+    less = [rule for rule in every if rule not in set(kept)]
+    if not less:
+        return None
+    before, after = _longest_lookback(every, line), _longest_lookback(kept, line)
+    pairs = {name: [back, after.get(name, Fraction(0))] for name, back in before.items()}
+    return {
+        "rules": list(map(_format_rule_line, less)),
+        "retention": {name: list(map(format_time, pair)) for name, pair in pairs.items() if pair[0] != pair[1]},
+    }
+
+
+def _number_rules(rules: Iterable[Rule]) -> list[int]:
+    """Return each rule's number in the source; rules translated from one source rule share its number."""
+    places: dict[object, int] = {}
+    return [places.setdefault(rule.place or number, len(places) + 1) for number, rule in enumerate(rules)]
+
+
+def _longest_lookback(rules: Iterable[Rule], timeline: TimelineName) -> dict[str, Time]:
+    """Return how far back each predicate is read; hidden predicates are skipped."""
+    back: dict[str, Time] = {}
+    for rule in rules:
+        for read in find_reads(rule, timeline):
+            if not is_hidden(read.predicate):
+                back[read.predicate] = max(back.get(read.predicate, Fraction(0)), -read.lo)
+    return back
+
+
+def _explain_retention(rules: Sequence[tuple[int, Rule]], timeline: TimelineName) -> Iterator[str]:
+    """Yield why each predicate is kept, and how much shorter it would be kept without the responsible rules."""
+    for predicate, most in sorted(_longest_lookback((rule for _, rule in rules), timeline).items()):
+        if most <= 0:
+            continue
+        forcing = {
+            number
+            for number, rule in rules
+            if any(read.predicate == predicate and -read.lo == most for read in find_reads(rule, timeline))
+        }
+        less = _longest_lookback((rule for n, rule in rules if n not in forcing), timeline).get(predicate, Fraction(0))
+        sentence = f"{predicate} is kept for {format_time(most)} because of {_format_rule_numbers(sorted(forcing))}"
+        if less > 0:
+            sentence += f"; {format_time(less)} would be enough without {'it' if len(forcing) == 1 else 'them'}"
+        yield sentence
+
+
+def _explain_windows(program: Program, query: str | None) -> Iterator[str]:
+    """Yield the windows of a query, if it is forward-propagating temporal Datalog."""
+    if program.temporal is None or query is None:
+        return
+    try:
+        forward_query = build_forward_query(program, query)
+    except TidelogError:
+        return
+    radius, window = forward_query.radius, find_uniform_window(forward_query)
+    if window < radius:
+        yield f"{query} looks back {radius}, but a window of {window} is enough for any data"
+    elif window:
+        yield f"{query} needs a window of {window}, or less if all objects are known: see tidelog window --objects"
+
+
+def _format_rule_numbers(numbers: Sequence[int]) -> str:
+    """Return `rule 2`, `rules 3 and 9`."""
+    return f"{'rule' if len(numbers) == 1 else 'rules'} {join_words(map(str, numbers))}"
+
+
+def _format_rule_line(rule: Rule) -> str:
+    line = f"line {rule.place.line}: " if rule.place else ""
+    return line + (" ".join(rule.text.split()) or format_rule(rule))

@@ -1,0 +1,126 @@
+"""Look for programs on which the engine is wrong: `make fuzz`.
+
+    python tests/support/fuzz.py --seconds 600 --seed 7
+    python tests/support/fuzz.py --seconds 600 --streaming
+
+With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. The
+smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import random
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "property"))
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
+import tidelog as tl
+from examine import examine, examine_restrictions, format_as_behaviour
+from strategies import Case, Features, cases
+from streams import plans
+from streams_random import describe, examine_stream
+from test_batch import PARTS
+from test_streaming import PARTS as STREAMING_PARTS
+
+#: Programs of one part of the language that are tried before the next part has its turn.
+PROGRAMS_PER_ROUND = 50
+#: Seconds after which a program counts as hanging.
+TIMEOUT_SECONDS = 60
+#: Seconds for which a failing program is made smaller.
+SHRINK_SECONDS = 60.0
+
+
+class WrongError(Exception):
+    """A case on which the engine is wrong."""
+
+
+def hunt(part: Features, start: int, deadline: float, *, streaming: bool) -> str | None:
+    """Run one round; return the smallest failing case as text, or None."""
+    smallest = ""
+    enough = deadline
+
+    @seed(start)
+    @settings(
+        max_examples=PROGRAMS_PER_ROUND,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+    )
+    @given(cases(part), st.data())
+    def search(case: Case, data: st.DataObject) -> None:
+        nonlocal smallest, enough
+        if time.monotonic() > enough:
+            return
+        plan = data.draw(plans(("A", "B", "C"), integer=part.integer)) if streaming else None
+        signal.alarm(TIMEOUT_SECONDS)
+        try:
+            if plan:
+                found = next(examine_stream(tl.Reasoner, case, plan), None)
+            else:
+                found = next(examine(case), None) or next(examine_restrictions(case, -2, 9), None)
+        except Exception as error:  # every exception is a finding
+            found = f"{type(error).__name__}: {error}"
+        finally:
+            signal.alarm(0)
+        if found:
+            text = describe(found, case, plan) if plan else format_as_behaviour(found.splitlines()[0], case)
+            if not smallest:
+                enough = time.monotonic() + SHRINK_SECONDS
+            if not smallest or len(text) < len(smallest):
+                smallest = text
+            raise WrongError(found)
+
+    # A search that is stopped while it shrinks looks flaky.
+    with contextlib.suppress(WrongError, Flaky):
+        search()
+    return smallest or None
+
+
+def give_up(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError(f"no answer within {TIMEOUT_SECONDS} seconds")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Look for programs on which the engine is wrong.")
+    parser.add_argument("--seconds", type=float, default=60, help="how long to look (default 60)")
+    parser.add_argument("--seed", type=int, default=None, help="the first seed (default: random)")
+    parser.add_argument("--streaming", action="store_true", help="run programs over streams instead of in batch")
+    parser.add_argument("--part", choices=[*PARTS, *STREAMING_PARTS], help="only this part of the language")
+    options = parser.parse_args()
+    first = options.seed if options.seed is not None else random.randrange(10**6)
+    signal.signal(signal.SIGALRM, give_up)
+    deadline = time.monotonic() + options.seconds
+    parts = STREAMING_PARTS if options.streaming else PARTS
+    if options.part:
+        parts = {options.part: parts[options.part]}
+    for number in itertools.count(first):
+        for name, part in parts.items():
+            # Half of the rounds go without unbounded facts, which hide much of what rules derive.
+            found = hunt(replace(part, endless_data=number % 2 == 0), number, deadline, streaming=options.streaming)
+            if found:
+                print(f"% seed {number}, {name}\n{found}")
+                return 1
+            if time.monotonic() > deadline:
+                print(f"nothing found, seeds {first} to {number}, {PROGRAMS_PER_ROUND} programs per seed and part")
+                return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

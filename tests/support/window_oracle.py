@@ -1,0 +1,162 @@
+"""Windows computed from their definition, by an explicit search over all inputs; and small random queries to compare.
+
+It shares no code with `tidelog.windows`. Rules are ground over all constants. The streaming algorithm runs with a set
+of facts as its memory, once with the whole past that any rule reads and once cut to the window, on every background and
+every input at every time, until no new pair of memories appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations, product
+from random import Random
+
+from tidelog.language.syntax import (
+    Comparison,
+    Constant,
+    TemporalAtom,
+    TemporalLiteral,
+    TemporalProgram,
+    Value,
+    Variable,
+)
+
+#: A ground fact with its time relative to the present (0, -1, ...), or None for a rigid fact.
+RelativeFact = tuple[str, tuple[Value, ...], int | None]
+Memory = frozenset[RelativeFact]
+
+
+@dataclass(frozen=True)
+class GroundRule:
+    head: RelativeFact
+    body: frozenset[RelativeFact]
+
+
+def ground_rules(program: TemporalProgram, objects: list[Value]) -> list[GroundRule]:
+    """Return all instances of all rules, with times relative to the time of the head."""
+    terms = [t for r in (*program.rules, *program.facts) for a in _atoms(r) for t in a.args]
+    values = list(dict.fromkeys([*objects, *(t.value for t in terms if isinstance(t, Constant))]))
+    rules = []
+    for rule in program.rules:
+        head = rule.head
+        assert head is not None
+        body = [literal.atom for literal in rule.body if isinstance(literal, TemporalLiteral)]
+        variables = sorted({t.name for a in (head, *body) for t in a.args if isinstance(t, Variable)})
+        for choice in product(values, repeat=len(variables)):
+            bound = dict(zip(variables, choice, strict=True))
+            if not all(_comparison_holds(part, bound) for part in rule.body if isinstance(part, Comparison)):
+                continue
+            shift = head.time.offset if head.time else 0
+            rules.append(
+                GroundRule(
+                    _to_relative_fact(head, bound, shift), frozenset(_to_relative_fact(a, bound, shift) for a in body)
+                )
+            )
+    return rules
+
+
+def _atoms(rule: object) -> Iterator[TemporalAtom]:
+    yield rule.head  # type: ignore[attr-defined]
+    yield from (part.atom for part in rule.body if isinstance(part, TemporalLiteral))  # type: ignore[attr-defined]
+
+
+def _to_relative_fact(atom: TemporalAtom, bound: dict[str, Value], shift: int) -> RelativeFact:
+    args = tuple(t.value if isinstance(t, Constant) else bound[t.name] for t in atom.args)
+    return atom.predicate, args, atom.time.offset - shift if atom.time else None
+
+
+def _comparison_holds(part: Comparison, bound: dict[str, Value]) -> bool:
+    left, right = (str(t.value if isinstance(t, Constant) else bound[t.name]) for t in (part.left, part.right))
+    return {"<": left < right, "!=": left != right, "=": left == right}[part.op]
+
+
+def derive_all(rules: list[GroundRule], facts: Memory) -> Memory:
+    """Return the facts and everything that follows from them and is rigid or holds at present."""
+    held = set(facts)
+    while True:
+        new = {rule.head for rule in rules if rule.body <= held} - held
+        if not new:
+            return frozenset(held)
+        held |= new
+
+
+def advance_memory(memory: Memory, window: int) -> Memory:
+    """Return the memory one time point later: the facts at -window are removed before the time passes."""
+    later = [(name, args, None if time is None else time - 1) for name, args, time in memory]
+    return frozenset(fact for fact in later if fact[2] is None or fact[2] >= -window)
+
+
+def subsets(facts: list[RelativeFact]) -> Iterator[Memory]:
+    return map(frozenset, chain.from_iterable(combinations(facts, n) for n in range(len(facts) + 1)))
+
+
+def find_first_loss(program: TemporalProgram, query: str, objects: list[Value], window: int) -> int | None:
+    """Return after how many time points the streaming algorithm with this window can first lose an answer, or None."""
+    rules = ground_rules(program, objects)
+    radius = max(0, *(-time for rule in rules for _, _, time in rule.body if time is not None), 0)
+    derived = {rule.head.predicate for rule in program.rules if rule.head}
+    rigid: list[RelativeFact] = [
+        (n, args, None) for n, k in program.rigid if n not in derived for args in product(objects, repeat=k)
+    ]
+    timed: list[RelativeFact] = [
+        (n, args, 0) for n, k in program.temporal if n not in derived for args in product(objects, repeat=k)
+    ]
+    given = frozenset(_to_relative_fact(fact.head, {}, 0) for fact in program.facts if fact.head)
+    states = {(given | background, given | background) for background in subsets(rigid)}
+    seen = set(states)
+    steps = 0
+    while states:
+        steps += 1
+        following = set()
+        for full, cut in states:
+            for arriving in subsets(timed):
+                whole, part = derive_all(rules, full | arriving), derive_all(rules, cut | arriving)
+                if any(fact[0] == query and fact[2] == 0 and fact not in part for fact in whole):
+                    return steps
+                following.add((advance_memory(whole, radius), advance_memory(part, window)))
+        states = following - seen
+        seen |= states
+    return None
+
+
+def random_query(random: Random, most: int = 2) -> tuple[str, list[str]]:
+    """Return the text of a small query for G, and its objects."""
+    objects = ["a", "b", "c"][: random.choice([1, 1, most])]
+    # The arity of each predicate, not counting time, and whether it is temporal; A, B and R are input.
+    predicates = {"A": (0, True), "B": (1, True), "R": (1, False), "S": (1, False), "P": (0, True), "Q": (1, True)}
+    usable = random.sample(["A", "B", "R"], random.choice([1, 2, 2, 3] if len(objects) == 1 else [1, 2]))
+    if not {"A", "B"} & set(usable):
+        usable.append("A")
+    heads = random.sample(["P", "Q", "G"] + (["S"] if "R" in usable else []), random.choice([1, 2, 2, 3]))
+    heads = sorted({*heads, "G"})
+    predicates["G"] = (random.choice([0, 1]), True)
+    rules: list[str] = []
+    for _ in range(random.randint(max(2, len(heads)), 6)):
+        head = random.choice(heads) if len(rules) >= len(heads) else heads[len(rules)]
+        arity, timed = predicates[head]
+        body = []
+        for _ in range(random.choice([1, 1, 2, 2, 3])):
+            known = [n for n in (*usable, *heads) if predicates[n][1] or not timed or n in ("R", "S")]
+            name = random.choice([n for n in known if timed or not predicates[n][1]] or ["R"])
+            body.append((name, random.choice([0, 0, 1, 1, 2]) if predicates[name][1] else None))
+        if timed and all(lag is None for _, lag in body):
+            body.append((random.choice([n for n in usable if n in ("A", "B")]), random.choice([0, 1, 2])))
+        names = [random.choice(["X", "X", "Y", "a"]) for _ in body]
+        written = [_format_atom(n, predicates[n][0], name, lag) for (n, lag), name in zip(body, names, strict=True)]
+        bound = [x for (n, _), x in zip(body, names, strict=True) if predicates[n][0] and x != "a"]
+        if bound and random.random() < 0.2:
+            written.append(
+                random.choice([f"{bound[0]} < b", f"{bound[0]} != a", f"{bound[-1]} = b", f"a < {bound[0]}"])
+            )
+        rules.append(
+            f"{_format_atom(head, arity, random.choice(bound or ['a']), 0 if timed else None)} :- {', '.join(written)}."
+        )
+    used = {n: predicates[n] for n in predicates if any(f"{n}(" in rule for rule in rules)}
+    kinds = [f"#temporal {n}/{k + 1}." if timed else f"#rigid {n}/{k}." for n, (k, timed) in used.items()]
+    return "\n".join([*kinds, *rules]), objects
+
+
+def _format_atom(name: str, arity: int, arg: str, lag: int | None) -> str:
+    args = [arg] * arity + ([] if lag is None else [f"T-{lag}" if lag else "T"])
+    return f"{name}({', '.join(args)})"

@@ -1,0 +1,296 @@
+"""A table of what newcomers get wrong, and the message that each mistake gets."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import NamedTuple
+
+import pytest
+
+from shell import Shell
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+RULES = "Hot(T) :- Reading(T, C), C > 80.\nOverheated(T) :- Boxminus[0,30s] Diamondminus[0,10s] Hot(T).\n"
+READINGS = "turbine,celsius,time\nt1,90,0\nt1,91,10\n"
+ARRIVALS = '{"arrival": 0, "fact": "Hot(a,0)"}\n'
+
+BATCH = "materialise rules.dmtl Reading.csv"
+STREAM = "stream rules.dmtl --query Hot --input Reading.csv"
+
+
+class Mistake(NamedTuple):
+    """A command over files that replace or join those of the project, and words of the message it gets."""
+
+    command: str
+    said: str
+    files: dict[str, str] = {}  # noqa: RUF012
+    code: int = 2
+
+
+def rule(text: str, said: str, command: str = "check r.dmtl", code: int = 2) -> Mistake:
+    return Mistake(command, said, {"r.dmtl": text}, code)
+
+
+def table(text: str, said: str) -> Mistake:
+    return Mistake(BATCH, said, {"Reading.csv": text})
+
+
+def facts(text: str, said: str, code: int = 2) -> Mistake:
+    return Mistake("materialise rules.dmtl d.facts", said, {"d.facts": text}, code)
+
+
+FILES = [
+    Mistake("check rule.dmtl", "did you mean rules.dmtl?"),
+    Mistake("materialise rules.dmtl reading.csv", "did you mean Reading.csv?"),
+    Mistake("stream rules.dmtl --query Hot --input Readin.csv", "did you mean Reading.csv?"),
+    Mistake("materialise rules.dmtl nowhere.facts", "paths start from"),
+    Mistake("materialise rules.dmtl nowhere/Reading.csv", "there is no folder nowhere"),
+    Mistake("run pipelin.toml", "paths start from"),
+    Mistake("materialise Reading.csv rules.dmtl", "rules come first, then data"),
+    Mistake("check Reading.csv", "a table of facts, where rules are expected"),
+    Mistake(
+        "materialise rules.dmtl Reading=d.facts",
+        "d.facts is not a table, so Reading cannot be its predicate",
+        {"d.facts": "Reading(t1,90)@0\n"},
+    ),
+    Mistake("materialise - -", "standard input (-) can be read only once"),
+    Mistake("test", "there are no tests in this folder"),
+]
+OPTIONS = [
+    Mistake(f"{STREAM} --until noon", "2026-01-31T10:00:00Z"),
+    Mistake(f"{BATCH} --between 10:00,11:00", "2026-01-31T10:00:00Z"),
+    Mistake(f"{BATCH} --between 5", "two times separated by a comma"),
+    Mistake(f"{BATCH} --between 5,0", "ends before it begins"),
+    Mistake(f"{STREAM} --at every", "every:10min"),
+    Mistake(f"{STREAM} --step 5m", "did you mean 5min?"),
+    Mistake(f"{STREAM} --delay Redding=5s", "did you mean Reading?"),
+    Mistake(f"{STREAM} --query Overheated", "--query is given twice, but takes one value"),
+    Mistake(f"{STREAM} --until 5 --until 9", "--until is given twice, but takes one value"),
+    Mistake(f"{BATCH} --between 0,1 --between 2,3", "--between is given twice"),
+    Mistake(f"{BATCH} --query overheatd", "did you mean Overheated?"),
+    Mistake("materialize rules.dmtl", "Missing argument 'DATA...'"),
+    Mistake("materialyse rules.dmtl Reading.csv", "did you mean materialise?"),
+    Mistake(
+        "hypothesise rules.dmtl --query Hot(X,T) --input Readig.csv",
+        "add --timeline integer, if the rules mean whole time points",
+    ),
+    Mistake("window rules.dmtl --query Hot", "use a .tdl file"),
+]
+TABLES = [
+    table("turbine,celsius,at\nt1,90,0\n", 'write time = "at" into a schema'),
+    table("turbine;celsius;time\nt1;90;0\n", "columns are separated by commas in .csv"),
+    table("turbine,celsius,limit,time\nt1,90,80,0\n", "every column is an argument but `time`"),
+    table("turbine,celsius,when\nt1,90,2026-01-31\n", 'write time = "when" into a schema'),
+    table("turbine,celsius,time\nt1,90,0\nt2,90,2026-01-31\n", "some times are dates, like Reading(t2,90)@2026-01-31"),
+    table("turbine,celsius,start\nt1,90,0\n", "one `time` for points in time, or `start` and `end` for intervals"),
+    table("t1,90,0\n", "put a line with the names of the columns first"),
+    table("turbine,celsius,time\nt1,90,noon\n", "column `time`: `noon` is not a time"),
+    table("turbine,celsius,start,end\nt1,90,5,3\n", "column `start`: the interval is empty"),
+]
+FACTS = [
+    facts("Reading(t1,90@0\n", "a fact is P(a,b)@[0,3)"),
+    facts("Reading(t1,90)@noon\n", "2026-01-31T10:00:00Z"),
+    facts("Reading(t1,90)@[5,3]\n", "the first end comes before the second"),
+    facts("Reading(t1,90)@99999999999999999999\n", "use fewer decimal places, or times closer to 0"),
+    facts("Reading(t1)@0\n", "Reading has 1 argument in the data, but 2 arguments in the rules"),
+    facts("Readings(t1,90)@0\n", "did you mean Readings? Use one name in rules and data", 0),
+    facts("Reading(t1,90)@0\nPressure(t1,3)@0\n", "no rule reads the facts of Pressure", 0),
+    facts("Temperature(t1,90)@0\n", "Reading has neither rules nor facts", 0),
+]
+RULE_TEXT = [
+    rule("Hot(T) :- Reading(T, C) C > 80.", "a `,` is missing before it"),
+    rule("Hot(T) :- Reading(T, C), C => 80.", "write `>=`"),
+    rule("Hot(T) <- Reading(T, C).", "between head and body write `:-`"),
+    rule("Hot(T) :- Reading(T, 'high').", "strings take double quotes"),
+    rule('Hot(T) :- Reading(T, "high).', "this quote is not closed"),
+    rule("Hot(T) :- Reading(T) & Wet(T).", "for `and` write `,`"),
+    rule("Hot(T) :- Reading(T) and Wet(T).", "write `,` instead of `and`"),
+    rule("Hot(T) :- Reading(T) or Wet(T), On(T).", "Hot(T) :- Reading(T), On(T).  Hot(T) :- Wet(T), On(T)."),
+    rule("Hot(T) :- Reading(T) OR Wet(T) OR Old(T).", "write one rule for each: Hot(T) :- Reading(T)."),
+    rule("Hot(T) :- Reading(T)\n    or Wet(T).", "write two rules"),
+    rule("Hot(T) :- On(T), (Reading(T) or Wet(T)).", "Hot(T) :- On(T), Reading(T).  Hot(T) :- On(T), Wet(T)."),
+    rule(
+        "Hot(T) :- not (Reading(T) or Wet(T)), On(T).", "Either(T) here: Either(T) :- Reading(T).  Either(T) :- Wet(T)."
+    ),
+    rule("Hot(T) :- Reading(T) | Wet(T).", "for `or` write two rules: Hot(T) :- Reading(T).  Hot(T) :- Wet(T)."),
+    rule("Hot(T) :- Reading(T); Wet(T).", "Hot(T) :- Wet(T).; for `and` write `,`"),
+    rule("Hot(T) or Cold(T) :- Reading(T).", "a head is one atom"),
+    rule("Hot(T) :- Reading(T, S), S in (high, low).", "a set of values is a predicate of its own"),
+    rule("Hot(T) :- !Reading(T).", "for a negation write `not`"),
+    rule("Hot(T) :- Diamondminus[0,5m] Reading(T).", "did you mean 5min?"),
+    rule("Hot(T) :- Diamondminus[0,2hours] Reading(T).", "did you mean 2h?"),
+    rule("Hot(T) :- Diamondminus[0,5 min] Reading(T).", "write the unit next to the number: 5min"),
+    rule("Hot(T) :- Diamondminus Reading(T).", "Diamondminus needs a range"),
+    rule("Hot(T) :- Diamonminus[0,5] Reading(T).", "did you mean Diamondminus?"),
+    rule("Hot(T) :- Diamondminus[5,0] Reading(T).", "the range [5,0] is empty"),
+    rule("Hot(T) :- Diamondminus[-5,0] Reading(T).", "write Diamondminus[0,5]: Diamondminus has a fixed direction"),
+    rule("Diamondplus[0,5] Hot(T) :- Reading(T).", "write Boxplus"),
+    rule("Hot(T, C) :- Reading(T).", "variable C of the head is unsafe"),
+    rule("Hot(T) :- On(T), not Reading(T, C).", "variable C of a negated literal is unsafe"),
+    rule("Hot(T) :- Reading(T), not Reading(T, low).", "Reading has 2 arguments here but 1"),
+    rule("A(X) :- B(X), not A(X).", "negation runs through a cycle", "materialise r.dmtl Reading.csv"),
+    rule("Hot(T) :- Reading(T, Celsius).", "write _Celsius or _ if any value will do", code=0),
+    rule("Hot(T) :- Reading(T, Celsius).", "error[TL111]", "check r.dmtl --strict"),
+    rule("Hot(T) :- Reeding(T, _).", "did you mean Reading?", "materialise r.dmtl Reading.csv", 0),
+    rule("Hot(T) :- Reeding(T, _).", "error[TL112]", "entails r.dmtl Reading.csv Hot(t1)@0 --strict"),
+    rule(
+        "Hot(T) :- Reading(T, _), not Cold(T).", "its negation always holds", f"{BATCH} --strict".replace("rules", "r")
+    ),
+    rule("Hot(T) :- Reading(T, _), not Cold(T).", "error[TL112]", f"{STREAM} --strict".replace("rules", "r")),
+    rule("\n".join(["Hot(T) :- Reading(T)."] + ["Hot(T, x) :- Reading(T)."] * 20), "and 19 more times"),
+]
+TEMPORAL = [
+    Mistake("check a.tdl", "`#temporal Alarm/2.`", {"a.tdl": "Alarm(X,T) :- Hot(X,T), Wet(X,T).\n"}),
+    Mistake(
+        "materialise a.tdl d.facts",
+        "`#temporal Alarm/2.`",
+        {"a.tdl": "Alarm(X,T) :- Hot(X,T).\n", "d.facts": "Hot(a,3)\n"},
+    ),
+    Mistake(
+        "materialise a.tdl d.facts",
+        "write `#temporal Wet/2.` if these numbers are times, and `#rigid Wet/2.` if not",
+        {"a.tdl": "Alarm(X,T+1) :- Hot(X,T), Wet(X,_).\n", "d.facts": "Hot(a,3)\nWet(a,3)\n"},
+        0,
+    ),
+    Mistake("check a.tdl", "did you mean #temporal?", {"a.tdl": "#temporl P/2.\nP(X, T+1) :- Q(X, T).\n"}),
+    Mistake("check a.tdl", "rules with operators belong in a .dmtl file", {"a.tdl": "P(X) :- Boxminus[0,1] Q(X).\n"}),
+]
+MIXED = [
+    Mistake(BATCH, "holds numbers and text", {"Reading.csv": "turbine,celsius,time\nt1,90,0\nt1,n/a,1\n"}, 0),
+    Mistake(
+        "materialise r.dmtl Order.csv Paid.jsonl",
+        "column `id` of Order.csv holds only numbers, and column `id` of Paid.jsonl only text",
+        {
+            "r.dmtl": "Late(X) :- Order(X), not Diamondplus[0,9] Paid(X).\n",
+            "Order.csv": "id,time\n1001,0\n",
+            "Paid.jsonl": '{"id": "1001", "time": 3}\n',
+        },
+        0,
+    ),
+    Mistake(
+        "materialise rules.dmtl Reading.csv more.facts",
+        "and others numbers, like Reading(t1,90)@0 in Reading.csv",
+        {"more.facts": "Reading(t1,90)@2026-01-31T10:00:00Z\n"},
+    ),
+    Mistake("entails rules.dmtl Reading.csv Hot(t1)", "it is read as Hot(t1)@(-inf,inf): does it always hold?", {}, 1),
+]
+MISTAKES = [*FILES, *OPTIONS, *TABLES, *FACTS, *RULE_TEXT, *TEMPORAL, *MIXED]
+
+
+@pytest.fixture
+def project(sh: Shell) -> Shell:
+    sh.write("rules.dmtl", RULES)
+    sh.write("Reading.csv", READINGS)
+    return sh
+
+
+def test_the_table_is_long_enough_and_quotes_messages() -> None:
+    assert len({(mistake.command, *mistake.files.items()) for mistake in MISTAKES}) == len(MISTAKES) >= 60
+    assert not [mistake.said for mistake in MISTAKES if re.fullmatch(r"TL\d*", mistake.said)]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake.command[:30]}: {mistake.said[:30]}")
+def test_a_mistake_is_met_with_a_way_out(mistake: Mistake, project: Shell) -> None:
+    for name, text in mistake.files.items():
+        project.write(name, text)
+    ran = project(*shlex.split(mistake.command))
+    assert ran.code == mistake.code
+    assert mistake.said in ran.err
+    assert "Traceback" not in ran.err
+    if mistake.code == 0:
+        assert re.search(r"warning\[TL\d+\]", ran.err)
+        assert "warning[" not in ran.out
+
+
+def test_misspelt_facts_are_mentioned_by_batch_and_stream(project: Shell) -> None:
+    said = "Reading has neither rules nor facts, and no rule reads the facts of Readings\n"
+    for command in (("materialise", "rules.dmtl"), ("stream", "rules.dmtl", "--query", "Hot", "--input")):
+        ran = project(*command, "Readings=Reading.csv")
+        assert (ran.code, ran.out, ran.err.count("warning")) == (0, "", 1)
+        assert said in ran.err
+
+
+def test_facts_that_are_read_or_asked_for_are_not_mentioned(project: Shell) -> None:
+    ran = project("materialise", "rules.dmtl", "Reading.csv", "--query", "Hot")
+    assert (ran.code, ran.out, ran.err) == (0, "Hot(t1)@0\nHot(t1)@10\n", "")
+    ran = project("materialise", "rules.dmtl", "Reading.csv", "Pressure=Reading.csv", "--query", "Pressure")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_predicates_of_rules_that_the_query_does_not_need_are_not_mentioned(project: Shell) -> None:
+    project.write("rules.dmtl", RULES + "Cold(T) :- Frost(T).\n")
+    assert project("materialise", "rules.dmtl", "Reading.csv", "--query", "Hot").err == ""
+    assert "Frost has neither rules nor facts" in project("materialise", "rules.dmtl", "Reading.csv").err
+
+
+def test_a_strict_stream_ends_at_facts_that_no_rule_reads(project: Shell) -> None:
+    project.write("d.facts", "Reading(t1,90)@0\nReading(t1,10)@1\nPressure(t1,3)@2\n")
+    ran = project("stream", "rules.dmtl", "--query", "Hot", "--input", "d.facts", "--strict")
+    assert ran.code == 2
+    assert "error[TL113]: no rule reads the facts of Pressure" in ran.err
+
+
+def test_a_stream_that_stops_early_does_not_complain_of_facts_that_may_come(project: Shell) -> None:
+    project.write("rules.dmtl", "Hot(T) :- Reading(T, _), not Cold(T).\n")
+    ran = project("stream", "rules.dmtl", "--query", "Hot", "--input", "Reading.csv", "--until", "5")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_the_query_of_hypothesise_and_window_is_temporal(project: Shell) -> None:
+    project.write("alarm.tdl", "Alarm(X,T) :- Hot(X,T), Wet(X,T).\n")
+    project.write("arrivals.jsonl", ARRIVALS + ARRIVALS.replace("Hot", "Wet"))
+    ran = project("hypothesise", "alarm.tdl", "--query", "Alarm(X,T)", "--input", "arrivals.jsonl")
+    assert (ran.code, ran.out, ran.err) == (0, "0: certain Alarm(a,0) since Hot(a,0), Wet(a,0)\n", "")
+    ran = project("window", "alarm.tdl", "--query", "Alarm")
+    assert (ran.code, ran.out) == (0, "radius   0\nuniform  0\n")
+
+
+def test_hypothesise_mentions_names_that_look_misspelt_and_facts_that_no_rule_reads(project: Shell) -> None:
+    project.write("alarm.tdl", "Alarm(X,T) :- Hott(X,T), Wet(X,T).\n")
+    project.write("arrivals.jsonl", ARRIVALS + ARRIVALS.replace("Hot", "Off"))
+    command = ("hypothesise", "alarm.tdl", "--query", "Alarm(X,T)", "--input", "arrivals.jsonl")
+    ran = project(*command)
+    assert ran.code == 0
+    assert "Hott has neither rules nor facts, and no rule reads the facts of Hot\n" in ran.err
+    assert "warning[TL113]: no rule reads the facts of Off\n" in ran.err
+    assert "Wet has" not in ran.err  # It may still come.
+    assert project(*command, "--until", "0").err.count("TL112") == 1
+    strict = project(*command, "--strict")
+    assert strict.code == 2
+    assert "error[TL113]: no rule reads the facts of Hot\n" in strict.err
+
+
+def test_hypothesise_mentions_rigid_facts_that_end_with_numbers(project: Shell) -> None:
+    project.write("alarm.tdl", "Alarm(X,T+1) :- Hot(X,T), Wet(X,_).\n")
+    project.write("arrivals.jsonl", ARRIVALS + ARRIVALS.replace("Hot", "Wet"))
+    ran = project("hypothesise", "alarm.tdl", "--query", "Alarm(X,T)", "--input", "arrivals.jsonl")
+    assert "warning[TL114]: the facts of Wet end with numbers" in ran.err
+
+
+def test_window_mentions_variables_that_occur_once(project: Shell) -> None:
+    project.write("alarm.tdl", "Alarm(X,T+1) :- Hot(X,Y,T).\n")
+    assert "warning[TL111]: the variable Y occurs only once" in project("window", "alarm.tdl", "--query", "Alarm").err
+    assert project("window", "alarm.tdl", "--query", "Alarm", "--strict").code == 2
+
+
+def test_check_with_data_mentions_names_that_look_misspelt(project: Shell) -> None:
+    project.write("r.dmtl", "Hot(T) :- Reeding(T, _).\n")
+    command = ("check", "r.dmtl", "--query", "Hot", "--data", "Reading.csv")
+    assert "Reeding has neither rules nor facts, and no rule reads the facts of Reading" in project(*command).err
+    assert project(*command, "--strict").code == 2
+
+
+def test_rule_tests_refuse_predicates_that_look_misspelt(project: Shell) -> None:
+    project.write("hot.dmtl", "Hot(X) :- High(X), not Hihg(X), not Cold(X).\n")
+    project.write("hot.test", "test: one\ngiven:\n  High(a)@1\nexpect only:\n  Hot(a)@1\n")
+    ran = project("test", "hot.test")
+    assert (ran.code, ran.out) == (2, "")
+    assert "error[TL112]: Hihg has neither rules nor facts" in ran.err
+    relaxed = project("test", "hot.test", "--no-strict")
+    assert relaxed.code == 0
+    assert "warning[TL112]" in relaxed.err
+    assert "Cold has" not in ran.err  # That there are no facts of a negated predicate may be the point of a test.
+    project.write("hot.dmtl", "Hot(X) :- High(X), not Cold(X).\n")
+    assert project("test", "hot.test").err == ""

@@ -1,0 +1,182 @@
+"""Data that would give wrong answers in silence: numbers next to text, units of time, times that are not found."""
+
+from __future__ import annotations
+
+import pytest
+
+from shell import Shell
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+PAID = "Done(X) :- Order(X), Diamondplus[0,100] Paid(X).\n"
+#: Both ways to read all data at once and bit by bit.
+WAYS = [
+    ("materialise", "rules.dmtl", "Order.csv", "Paid.jsonl", "--query", "Done"),
+    ("stream", "rules.dmtl", "--query", "Done", "--input", "Order.csv", "--input", "Paid.jsonl"),
+    ("stream", "rules.dmtl", "--query", "Done", "--input", "Order.csv", "--background", "Paid.jsonl"),
+]
+
+
+@pytest.mark.parametrize("command", WAYS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("orders", "payments", "said"),
+    [
+        (
+            ["1001", "1002"],
+            ['"1001"'],
+            "column `order` of Order.csv holds only numbers, and column `id` of Paid.jsonl only text, but",
+        ),
+        (
+            ["1001", "A17"],
+            ['"1001"', '"A17"'],
+            "column `order` of Order.csv holds numbers and text, and column `id` of Paid.jsonl holds text that",
+        ),
+        (
+            ["007", "1001"],
+            ["1001"],
+            "column `id` of Paid.jsonl holds only numbers, and column `order` of Order.csv only text, but",
+        ),
+    ],
+)
+def test_numbers_that_are_joined_with_text_are_reported(
+    sh: Shell, command: tuple[str, ...], orders: list[str], payments: list[str], said: str
+) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\n" + "".join(f"{order},1\n" for order in orders))
+    sh.write("Paid.jsonl", "".join(f'{{"id": {payment}, "time": 1}}\n' for payment in payments))
+    ran = sh(*command)
+    assert ran.code == 0
+    assert f"warning[TL208]: {said}" in ran.err
+    strict = sh(*command, "--strict")
+    assert (strict.code, strict.out) == (2, "")
+    assert "error[TL208]" in strict.err
+
+
+def test_columns_that_mix_numbers_and_text_alike_join_without_a_warning(sh: Shell) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\n1001,1\nA17,1\n")
+    sh.write("Paid.csv", "order,time\n1001,1\nB5,1\n")
+    ran = sh("materialise", "rules.dmtl", "Order.csv", "Paid.csv")
+    assert (ran.code, ran.out, ran.err) == (0, "Done(1001)@1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "values", "said"),
+    [
+        ("C > 80", "90,n/a", "the constant 80 is a number, and column `celsius` of Reading.csv holds numbers and text"),
+        ("C < 80", "hot,cold", "the constant 80 is a number, and column `celsius` of Reading.csv holds only text"),
+        ('C = "90"', "90,91", 'column `celsius` of Reading.csv holds only numbers, and the constant "90" is a text'),
+        ('C != "90"', "90,91", 'column `celsius` of Reading.csv holds only numbers, and the constant "90" is a text'),
+    ],
+)
+def test_comparisons_of_numbers_with_text_are_reported(sh: Shell, comparison: str, values: str, said: str) -> None:
+    sh.write("rules.dmtl", f"Hot(T) :- Reading(T, C), {comparison}.\n")
+    sh.write("Reading.csv", "turbine,celsius,time\n" + "".join(f"t1,{value},1\n" for value in values.split(",")))
+    ran = sh("materialise", "rules.dmtl", "Reading.csv")
+    assert f"rules.dmtl:1:26: warning[TL208]: {said}, but the rule" in ran.err
+
+
+@pytest.mark.parametrize("comparison", ["C > 80", "C = 90", 'T != "90"', "T > a", "C > D"])
+def test_comparisons_of_values_of_one_type_are_fine(sh: Shell, comparison: str) -> None:
+    sh.write("rules.dmtl", f"Hot(T) :- Reading(T, C, D), {comparison}.\nWarm(T) :- Reading(T, C, D), C < D.\n")
+    sh.write("Reading.csv", "turbine,celsius,limit,time\nt1,90,80,1\n")
+    assert "TL208" not in sh("materialise", "rules.dmtl", "Reading.csv").err
+
+
+def test_rules_that_the_query_does_not_need_are_not_judged(sh: Shell) -> None:
+    sh.write("rules.dmtl", 'Hot(T) :- Reading(T, C), C > 80.\nOdd(T) :- Reading(T, "90").\n')
+    sh.write("Reading.csv", "turbine,celsius,time\nt1,90,1\n")
+    for command in (
+        ("materialise", "rules.dmtl", "Reading.csv", "--query"),
+        ("stream", "rules.dmtl", "--input", "Reading.csv", "--query"),
+    ):
+        assert sh(*command, "Hot").err == ""
+        assert 'the constant "90" is a text, but the rule joins them' in sh(*command, "Odd").err
+
+
+def test_a_leading_zero_far_down_a_stream_is_refused_by_value(sh: Shell) -> None:
+    sh.write("rules.dmtl", "Late(X) :- Order(X).\n")
+    sh.write("Order.csv", "order,time\n" + "".join(f"{1000 + n},{n}\n" for n in range(100_000)) + "007,100000\n")
+    ran = sh("stream", "rules.dmtl", "--query", "Late", "--input", "Order.csv")
+    assert ran.code == 2
+    assert "error[TL206]: Order.csv, column `order`: `007` has a leading zero\n" in ran.err
+
+
+def test_background_and_followed_files_are_held_to_the_unit_of_the_stream(sh: Shell) -> None:
+    sh.write("rules.dmtl", "C(X) :- A(X), Diamondminus[0,1h] B(X).\n")
+    sh.write("a.facts", "A(a)@2026-01-31T10:00:00Z\n")
+    sh.write("b.facts", "B(a)@5\n")
+    dates = "error[TL209]: some times are dates, like A(a)@2026-01-31T10:00:00Z in a.facts, and others numbers, like "
+    stream = ("stream", "rules.dmtl", "--query", "C", "--input", "a.facts")
+    for more, where in (
+        (("--background", "b.facts"), "the background"),
+        (("--input", "b.facts"), "b.facts"),
+        (("--input", "b.facts", "--follow"), "b.facts"),
+    ):
+        ran = sh(*stream, *more)
+        assert ran.code == 2
+        assert f"{dates}B(a)@5 in {where}\n" in ran.err
+
+
+DATED = "some times are dates, like A(a)@2026-01-31T10:00:00Z in"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("materialise rules.dmtl a.facts --until 5", "--until 5"),
+        ("materialise rules.dmtl a.facts --between 0,9", "--between 0,9"),
+        ("stream rules.dmtl --query C --input a.facts --until 1769853600000", "--until 1769853600000"),
+        ("entails rules.dmtl a.facts C(a)@5", "C(a)@5"),
+        ("explain rules.dmtl a.facts C(a)@[5,9]", "C(a)@[5,9]"),
+    ],
+)
+def test_questions_and_options_are_held_to_the_unit_of_the_data(sh: Shell, command: str, shown: str) -> None:
+    sh.write("rules.dmtl", "C(X) :- A(X).\n")
+    sh.write("a.facts", "A(a)@2026-01-31T10:00:00Z\n")
+    ran = sh(*command.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert DATED in ran.err
+    assert f"and others numbers, like {shown}\n" in ran.err
+
+
+def test_times_near_1970_seconds_and_open_ends_are_fine_next_to_dates(sh: Shell) -> None:
+    sh.write("rules.dmtl", "C(X) :- A(X).\n")
+    sh.write("a.facts", "A(a)@2026-01-31T10:00:00Z\n")
+    assert sh("materialise", "rules.dmtl", "a.facts", "--until", "1769853600").code == 0
+    assert sh("materialise", "rules.dmtl", "a.facts", "--between", "0,2026-02-01").code == 0
+    assert sh("entails", "rules.dmtl", "a.facts", "C(a)@(-inf,inf)").code == 1
+    sh.write("a.facts", "A(a)@1970-01-01T00:00:05Z\n")
+    assert sh("materialise", "rules.dmtl", "a.facts", "--until", "1970-01-01T00:00:09Z").code == 0
+    stream = sh("stream", "rules.dmtl", "--query", "C", "--input", "a.facts", "--until", "1970-01-01T00:00:09Z")
+    assert (stream.code, stream.out) == (0, "C(a)@1970-01-01T00:00:05Z\n")
+
+
+@pytest.mark.parametrize(("column", "arity"), [("ts", 2), ("at", 1), ("when", 1)])
+def test_a_time_column_with_another_name_is_mentioned_by_batch_and_stream(sh: Shell, column: str, arity: int) -> None:
+    sh.write("rules.dmtl", "Alarm(X) :- Smoke(X).\n" if arity == 1 else "Alarm(X) :- Smoke(X, _).\n")
+    sh.write("Smoke.csv", f"room,{column}\nr1,2026-01-31T10:00:00Z\n")
+    for command in (
+        ("materialise", "rules.dmtl", "Smoke.csv"),
+        ("stream", "rules.dmtl", "--query", "Alarm", "--input", "Smoke.csv"),
+    ):
+        ran = sh(*command)
+        assert ran.code == (0 if arity == 2 else 2)
+        assert ran.err.count("TL210") == 1
+        assert f'write time = "{column}" into a schema' in ran.err
+
+
+def test_a_table_without_rows_is_not_a_misspelt_name(sh: Shell) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\no1,1\n")
+    sh.write("Paid.csv", "order,time\n")
+    assert sh("materialise", "rules.dmtl", "Order.csv", "Paid.csv").err == ""
+    ran = sh("stream", "rules.dmtl", "--query", "Done", "--input", "Order.csv", "--input", "Paid.csv")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_query_without_rules_and_facts_is_mentioned(sh: Shell) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\no1,1\n")
+    said = "warning[TL112]: the query Paid has neither rules nor facts, so that it has no answers\n"
+    assert said in sh("materialise", "rules.dmtl", "Order.csv", "--query", "Paid").err
