@@ -22,6 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import aggregates
 import streaming
 import tidelog as tl
 from table_rows import Row, measure
@@ -147,6 +148,21 @@ def measure_scanning() -> Iterator[Row]:
     yield Row("the engine, facts stored for joins", count, cpu, wall, figure, "", note)
 
 
+def measure_negation() -> Iterator[Row]:
+    """Measure `not` over one atom with many intervals: the cost may grow as n log n."""
+    for negated in ("P", "Boxminus[0,1] P", "Diamondminus[0,1] P"):
+        program = tl.Program.parse(f"V :- R, not {negated}.")
+        base: float | None = None
+        for count in (10_000, 100_000):
+            text = "\n".join(f"R@[{10 * i},{10 * i + 6}]\nP@[{10 * i + 2},{10 * i + 4}]" for i in range(count))
+            data = tl.Dataset.parse(text)
+            model, cpu, wall = measure(partial(tl.materialise, program, data), REPEATS)
+            per_interval = cpu / count * 1e9
+            base = base or per_interval
+            note = f"{len(model):,} facts out; per interval {per_interval / base:.2f} of the smallest's"
+            yield Row(f"batch, V :- R, not {negated}", count, cpu, wall, f"{cpu:.3f} s", "0.1 s for 100,000", note)
+
+
 def measure_start(folder: Path) -> Iterator[Row]:
     """Measure fresh processes: the bare interpreter, the import, a small command."""
     rules = folder / "small.dmtl"
@@ -185,8 +201,10 @@ def main() -> None:
             compare_with_meteor(folder),
             measure_growth(folder, sizes),
             measure_scanning(),
+            measure_negation(),
             measure_start(folder),
             streaming.measure_streams(large),
+            aggregates.measure_aggregates(),
         ):
             for row in rows:
                 cpu, wall = (_format_seconds(value) for value in (row.cpu, row.wall))
