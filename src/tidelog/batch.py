@@ -66,7 +66,8 @@ def materialise(
     answers = {name: extents[name] for name in names}
     if run.span is not None:
         answers = {name: extent.within(*run.span) for name, extent in answers.items()}
-    return Model(answers, run.compiled.grid, run.data.symbols, run.data.dates)
+    times = program.time_arguments if run.data.dates else None
+    return Model(answers, run.compiled.grid, run.data.symbols, run.data.dates, times)
 
 
 def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: TimelineName | None = None) -> Answer:
@@ -110,7 +111,7 @@ class BatchRun:
         try:
             extents = solve(self.problem, self.span)
         except Unsettled as unsettled:
-            raise _undecided(unsettled) from None
+            raise _undecided_error(self.compiled, unsettled) from None
         if stops and self.span is not None:
             extents = {name: extent.within(*self.span) for name, extent in extents.items()}
         self.require_consistent(extents)
@@ -160,11 +161,13 @@ def prepare_run(
 
 def choose_queries(program: Program, data: Dataset, query: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return the queries, or the predicates of all heads where there is none."""
+    heads = {head.predicate for rule in program.rules if (head := head_atom(rule)) is not None}
     if query is None:
-        heads = (head_atom(rule) for rule in program.rules)
-        return tuple(sorted({head.predicate for head in heads if head and not is_hidden(head.predicate)}))
+        return tuple(sorted(name for name in heads if not is_hidden(name)))
     names = (query,) if isinstance(query, str) else tuple(query)
-    require_known_predicates(names, known_predicates(program, (predicate for predicate, _ in data.relations)))
+    # The stage of a job may ask for hidden predicates, which it derives for other stages.
+    written = [name for name in names if not (is_hidden(name) and name in heads)]
+    require_known_predicates(written, known_predicates(program, (predicate for predicate, _ in data.relations)))
     return tuple(dict.fromkeys(names))
 
 
@@ -202,8 +205,13 @@ def _is_covered(run: BatchRun, extent: Extent, fact: Fact) -> bool:
     return bool(((rows.lo <= lo) & (rows.hi >= hi)).any())
 
 
-def _undecided(unsettled: Unsettled) -> Undecided:
-    names = [name for name in unsettled.predicates if not is_hidden(name)] or list(unsettled.predicates)
+def _undecided_error(compiled: CompiledProgram, unsettled: Unsettled) -> Undecided:
+    names = [name for name in unsettled.predicates if not is_hidden(name)]
+    if not names:
+        inside = set(unsettled.predicates)
+        origins = {rule.origin for rule in compiled.rules if rule.predicate in inside}
+        origins |= {step.origin for step in compiled.steps if step.head.predicate in inside}
+        names = [f"the body of `{compiled.source.rules[origin].text}`" for origin in sorted(origins)]
     return Undecided(
         Diagnostic(
             "TL304",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -20,6 +20,7 @@ from tidelog.engine.repetition import Repetition, split_repetitions
 from tidelog.language.fact_text import FactFormat, format_fact, json_value
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
+from tidelog.language.wording import plural
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import format_time
 
@@ -68,11 +69,20 @@ class Model:
     ['% repeats every 3 from 17: A(a)@[17,18]']
     """
 
-    def __init__(self, extents: dict[str, Extent], grid: Grid, symbols: Symbols, dates: bool) -> None:
+    def __init__(
+        self,
+        extents: dict[str, Extent],
+        grid: Grid,
+        symbols: Symbols,
+        dates: bool,
+        time_arguments: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> None:
         self._extents = extents
         self._grid = grid
         self._symbols = symbols
         self._dates = dates
+        #: The positions of arguments that are times, by predicate.
+        self._time_arguments = time_arguments or {}
 
     @cached_property
     def _divided(self) -> dict[str, tuple[Rows, list[Repetition]]]:
@@ -125,7 +135,15 @@ class Model:
 
             return render_csv(self.to_sheet(), iso)
         parts = [
-            render_rows(self._symbols, name, rows, self._grid, iso=iso, format=format)
+            render_rows(
+                self._symbols,
+                name,
+                rows,
+                self._grid,
+                iso=iso,
+                format=format,
+                times=self._time_arguments.get(name, ()),
+            )
             for name, (rows, _) in self._divided.items()
         ]
         for repeat in self.repeats:
@@ -142,7 +160,9 @@ class Model:
 
         arity = max((len(rows.args) for rows, _ in self._divided.values()), default=0)
         repeats = self.repeats
-        sheet = build_fact_sheet(chain(self, (repeat.fact for repeat in repeats)), arity, names)
+        shared = [set(self._time_arguments.get(name, ())) for name in self._extents]
+        times = set.intersection(*shared) if shared else set[int]()
+        sheet = build_fact_sheet(chain(self, (repeat.fact for repeat in repeats)), arity, names, times)
         if not repeats:
             return sheet
         once = [(*row, None, None, None) for row in sheet.rows[: -len(repeats)]]
@@ -183,7 +203,7 @@ class Model:
         return self.render().decode()
 
     def __repr__(self) -> str:
-        return f"<Model of {len(self)} facts, {len(self.repeats)} that repeat>"
+        return f"<Model of {plural(len(self), 'fact')}, {len(self.repeats)} that repeat>"
 
 
 def relation_of(predicate: str, rows: Rows, grid: Grid) -> Relation:

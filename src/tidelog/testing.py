@@ -306,12 +306,11 @@ def expect(
     - Hot(t1)@(9,10]
     """
     import tidelog as tl
+    from tidelog.compiler.prepare_facts import read_time_arguments
 
     program = tl.Program.parse(rules) if isinstance(rules, str) else rules
     line = timeline or program.timeline
-    data, expected = tl.Dataset.parse(facts), list(tl.Dataset.parse(answers))
-    if program.temporal is not None:
-        data = data.with_time_arguments(program.temporal.temporal)
+    data, expected = read_time_arguments(program, tl.Dataset.parse(facts)), list(tl.Dataset.parse(answers))
     end = last_time([*data, *expected]) + 1 if until is None else to_finite_time(until)
     expected = list(clip_facts(expected, end))
     found = list(tl.materialise(program, data, query=query, between=(-INF, end), timeline=timeline))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from random import Random
 
 import pytest
 from hypothesis import given, note, settings
@@ -17,7 +18,7 @@ from buckets_by_hand import Evaluate, Outcome, evaluate_by_buckets
 from examine import format_as_behaviour
 from judge import Claim
 from keyed_programs import keyed_cases
-from numeric_programs import NumericCase, numeric_cases
+from numeric_random import Numbers, numeric_case
 from oracle import head_predicates
 from strategies import BOTH, FORWARD, Case, Features, cases
 from test_batch import PARTS
@@ -56,6 +57,10 @@ def judged(act: Callable[[], Claim | Outcome]) -> Claim | Outcome | str:
         return "inconsistent"
     except tl.errors.Undecided:
         return "undecided"
+    except tl.TidelogError as refusal:
+        if refusal.diagnostics[0].code != "TL312":
+            raise
+        return "overflow"
 
 
 def compared(
@@ -72,7 +77,8 @@ def compared(
     found = judged(
         lambda: evaluate_by_buckets(program, query, facts, evaluate, buckets=buckets, seed=seed, background=background)
     )
-    if whole == "undecided":
+    # Sums have a common denominator in each bucket, so one engine may refuse what buckets add, and the other way round.
+    if whole == "undecided" or "overflow" in (whole, found):
         return None
     if isinstance(found, str) or isinstance(whole, str):
         # A bucket that cannot decide may come before the one that is inconsistent.
@@ -161,22 +167,27 @@ def test_behaviour_by_buckets(case: Behaviour) -> None:
             compared(program, query, tuple(data), batch(case.timeline), buckets, 0)
 
 
+#: Parts of the language with numbers that all have a meaning over streams, and none of which repeats for ever.
+NUMBERS = (
+    Numbers(windows=False, durations=False, always=True, endless_data=False),
+    Numbers(constraints=True, endless_data=False),
+    Numbers(through_time=True, endless_data=False),
+)
+
+
 @pytest.mark.parametrize("streaming", [False, True], ids=["batch", "stream"])
 def test_random_programs_with_numbers_answer_the_same(streaming: bool) -> None:
     kinds: Counter[str] = Counter()
-
-    @settings(max_examples=40)
-    @given(numeric_cases(), DRAWN)
-    def agree(case: NumericCase, drawn: tuple[int, int, tuple[str, ...], int]) -> None:
-        buckets, seed, _, choice = drawn
-        heads = sorted(head_predicates(case.program.rules))
-        query = heads[choice % len(heads)]
-        note("\n".join((f"query {query}, {buckets} buckets, seed {seed}", case.rules, *map(format_fact, case.facts))))
-        moments = sorted({t for f in case.facts for t in (f.interval.lo, f.interval.hi)} | {Fraction(14)})
-        evaluate = stream(None, [Fraction(t) for t in moments]) if streaming else batch(None)
-        kinds[kind(compared(case.program, query, case.facts, evaluate, buckets, seed))] += 1
-
-    agree()
+    for seed in range(64):
+        choose = Random(seed)
+        part = replace(NUMBERS[seed % len(NUMBERS)], keyed=choose.random() < 0.5, closed=streaming)
+        case = numeric_case(seed, part)
+        program, heads = tl.Program(case.rules, part.timeline), sorted(head_predicates(case.rules))
+        moments = sorted({Fraction(t) for f in case.facts for t in (f.interval.lo, f.interval.hi)} | {Fraction(14)})
+        evaluate = stream(None, moments) if streaming else batch(None)
+        plan = compared(program, choose.choice(heads), case.facts, evaluate, choose.choice((2, 3)), seed)
+        kinds[f"{kind(plan)}, keyed" if part.keyed else kind(plan)] += 1
+    assert kinds["one stage, keyed"] >= 8, kinds
     assert kinds["one stage"] >= 4, kinds
     assert kinds["stages"] >= 4, kinds
 

@@ -179,7 +179,7 @@ def test_says_where_every_bad_line_is_and_stops_at_a_readable_number() -> None:
 
 
 def test_times_that_together_leave_63_bits_are_refused_with_their_place() -> None:
-    with pytest.raises(TidelogError, match="leaves 63 bits") as caught:
+    with pytest.raises(TidelogError, match="does not fit into 63 bits") as caught:
         Dataset.parse("P(a)@0.000001\nP(a)@999999999999999999\n", source="facts.txt")
     assert str(caught.value.diagnostics[0].place) == "facts.txt:2:6"
 

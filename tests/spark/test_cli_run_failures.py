@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import socketserver
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -59,3 +61,27 @@ def test_a_java_process_that_is_killed_is_named_and_so_is_its_log(java: Any) -> 
 def test_other_errors_stay_what_they_are_while_java_runs(java: Any) -> None:
     with pytest.raises(ValueError, match="other"), explain_lost_java(_session(java), None):
         raise ValueError("other")
+
+
+class _Fails(socketserver.StreamRequestHandler):
+    """Stand in for the receiver of PySpark's counters, whose sender is gone."""
+
+    error: Exception = EOFError()
+
+    def handle(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"), [(EOFError(), False), (ConnectionResetError(), False), (ValueError("a bug"), True)]
+)
+def test_a_receiver_of_counters_that_receives_no_more_prints_no_traceback(
+    java: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception, shown: bool
+) -> None:
+    monkeypatch.setattr(_Fails, "error", error)
+    with socketserver.TCPServer(("localhost", 0), _Fails) as server:
+        session = _session(java)
+        session.sparkContext._accumulatorServer = server
+        with explain_lost_java(session, None), socket.create_connection(("localhost", int(server.server_address[1]))):
+            server.handle_request()
+    assert ("Traceback" in capfd.readouterr().err) is shown

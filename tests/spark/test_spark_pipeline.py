@@ -275,7 +275,7 @@ def test_answers_print_as_facts(spark: SparkSession, monkeypatch: pytest.MonkeyP
     stamps = "TIMESTAMP'2026-01-31T10:00:00Z' AS start, TIMESTAMP'2026-01-31T10:00:00.5Z' AS end, 'both' AS closed"
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     dated = spark.sql(f"SELECT 1.5D AS arg1, {stamps}")
-    assert list(format_rows(dated, "P")) == ["P(3/2)@[2026-01-31T10:00:00Z,2026-01-31T10:00:00.5Z]"]
+    assert list(format_rows(dated, "P")) == ["P(1.5)@[2026-01-31T10:00:00Z,2026-01-31T10:00:00.5Z]"]
     assert list(format_rows(spark.sql("SELECT 'P(a)@1' AS fact"), "P")) == ["P(a)@1"]
 
 

@@ -2,8 +2,11 @@
 
     python tests/support/fuzz.py --seconds 600 --seed 7
     python tests/support/fuzz.py --seconds 600 --streaming
+    python tests/support/fuzz.py --seconds 600 --numbers
+    python tests/support/fuzz.py --seconds 600 --numbers --streaming
 
-With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. The
+With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. With
+`--numbers`, programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle for them. The
 smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
 """
 
@@ -13,10 +16,14 @@ import argparse
 import contextlib
 import itertools
 import random
+import re
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from types import FrameType
 
@@ -28,10 +35,14 @@ from hypothesis.errors import Flaky
 
 import tidelog as tl
 from examine import examine, examine_restrictions, format_as_behaviour
+from numeric_examine import format_numeric_case, judge_batch, judge_stream
+from numeric_random import Numbers, numeric_case, shrink_case
 from strategies import Case, Features, cases
-from streams import plans
+from streams import Plan, choose_plan, plans
 from streams_random import describe, examine_stream
 from test_batch import PARTS
+from test_numbers import PARTS as NUMERIC_PARTS
+from test_numbers import stream_features
 from test_streaming import PARTS as STREAMING_PARTS
 
 #: Programs of one part of the language that are tried before the next part has its turn.
@@ -40,6 +51,8 @@ PROGRAMS_PER_ROUND = 50
 TIMEOUT_SECONDS = 60
 #: Seconds for which a failing program is made smaller.
 SHRINK_SECONDS = 60.0
+#: Begins the report of an exception.
+UNEXPECTED = "unexpected "
 
 
 class WrongError(Exception):
@@ -92,6 +105,52 @@ def hunt(part: Features, start: int, deadline: float, *, streaming: bool) -> str
     return smallest or None
 
 
+def hunt_numbers(part: Numbers, start: int, deadline: float, *, streaming: bool) -> str | None:
+    """Run one round of programs with numbers; return the smallest failing case as text, or None."""
+    for number in range(start * PROGRAMS_PER_ROUND, (start + 1) * PROGRAMS_PER_ROUND):
+        case, plan = numeric_case(number, part), None
+        if streaming:
+            plan = choose_plan(random.Random(number).choice, ("A", "B", "C"), integer=part.integer)
+        if time.monotonic() > deadline:
+            return None
+        if find_numeric_complaint(case, plan):
+            return describe_smallest(case, plan)
+    return None
+
+
+def describe_smallest(case: Case, plan: Plan | None) -> str:
+    """Make a failing program with numbers smaller, and return it as text."""
+    enough = time.monotonic() + SHRINK_SECONDS
+    whole = case
+    case = shrink_case(case, lambda small: time.monotonic() < enough and fails_alike(whole, small, plan))
+    found = find_numeric_complaint(case, plan)
+    return describe(found, case, plan) if plan else format_numeric_case(found.splitlines()[0], case)
+
+
+def fails_alike(case: Case, smaller: Case, plan: Plan | None) -> bool:
+    """Return whether a smaller case fails too, with the same exception if it is one: it may be unsafe."""
+    found = find_numeric_complaint(smaller, plan)
+    return bool(found) and name_exception(found) == name_exception(find_numeric_complaint(case, plan))
+
+
+def name_exception(found: str) -> str:
+    """Return the type of the exception that a complaint reports, and its code; an empty text for other complaints."""
+    named = re.match(rf"{UNEXPECTED}(\w+)(?:.*?(\[TL\d+\]))?", found, re.DOTALL)
+    return f"{named[1]}{named[2]}" if named else ""
+
+
+def find_numeric_complaint(case: Case, plan: Plan | None) -> str:
+    """Return what is wrong with the answers to a program with numbers, or an empty text."""
+    signal.alarm(TIMEOUT_SECONDS)
+    try:
+        outcome = judge_stream(tl.Reasoner, case, plan) if plan else judge_batch(case)
+    except Exception as error:  # every exception is a finding
+        return f"{UNEXPECTED}{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
+    return outcome.complaint or ""
+
+
 def give_up(_signal: int, _frame: FrameType | None) -> None:
     raise TimeoutError(f"no answer within {TIMEOUT_SECONDS} seconds")
 
@@ -101,18 +160,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="how long to look (default 60)")
     parser.add_argument("--seed", type=int, default=None, help="the first seed (default: random)")
     parser.add_argument("--streaming", action="store_true", help="run programs over streams instead of in batch")
-    parser.add_argument("--part", choices=[*PARTS, *STREAMING_PARTS], help="only this part of the language")
+    parser.add_argument("--numbers", action="store_true", help="run programs with arithmetic and aggregates")
+    names = sorted({*PARTS, *STREAMING_PARTS, *NUMERIC_PARTS})
+    parser.add_argument("--part", choices=names, help="only this part of the language")
     options = parser.parse_args()
     first = options.seed if options.seed is not None else random.randrange(10**6)
     signal.signal(signal.SIGALRM, give_up)
     deadline = time.monotonic() + options.seconds
-    parts = STREAMING_PARTS if options.streaming else PARTS
+    parts: Mapping[str, Features] = STREAMING_PARTS if options.streaming else PARTS
+    if options.numbers:
+        choose = stream_features if options.streaming else attrgetter("features")
+        parts = {name: choose(part) for name, part in NUMERIC_PARTS.items()}
     if options.part:
         parts = {options.part: parts[options.part]}
     for number in itertools.count(first):
         for name, part in parts.items():
             # Half of the rounds go without unbounded facts, which hide much of what rules derive.
-            found = hunt(replace(part, endless_data=number % 2 == 0), number, deadline, streaming=options.streaming)
+            part = replace(part, endless_data=number % 2 == 0)
+            search = partial(hunt_numbers, part) if isinstance(part, Numbers) else partial(hunt, part)
+            found = search(number, deadline, streaming=options.streaming)
             if found:
                 print(f"% seed {number}, {name}\n{found}")
                 return 1

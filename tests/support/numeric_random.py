@@ -12,6 +12,7 @@ detail, and many that derive nothing. `smaller_cases` makes failing programs sma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -31,6 +32,7 @@ NUMBERS: tuple[Value, ...] = (*map(Fraction, (0, 1, 2, 3, -3)), Fraction(1, 2), 
 OTHERS: tuple[Value, ...] = ("a", "b", "Up", "1", "a", "b", "Up", "1", Fraction(2**62))
 GIVEN = (("A", 1), ("B", 2), ("C", 0))
 DERIVED = (("E", 1), ("F", 2), ("G", 1))
+KEYS: tuple[Value, ...] = ("k1", "k2", "k3", Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class Numbers(Features):
     now: bool = True
     windows: bool = True
     durations: bool = True
+    #: Whether constants are texts alone, and operations and tests mostly those of texts.
+    texts: bool = False
+    #: Whether every atom has one more argument in front, the same variable in all of a rule: a key to split by.
+    keyed: bool = False
+    #: Whether braces bind every variable that they use: a stream cannot look back for values that are new outside.
+    closed: bool = False
     #: Whether all rules have aggregates, if there are any.
     always: bool = False
     #: `not` and aggregates in cycles that go back in time.
@@ -75,7 +83,8 @@ class Writer:
     # Programs
 
     def case(self) -> Case:
-        self.constants = self.random.sample(NUMBERS, self.random.choice((1, 2, 2)))
+        texts = [value for value in OTHERS[:4] if self.features.texts]
+        self.constants = self.random.sample(texts or NUMBERS, self.random.choice((1, 2, 2)))
         if len(self.constants) == 1 or self.chance(2):
             self.constants.append(self.random.choice(OTHERS))
         lines: list[str] = []
@@ -90,7 +99,9 @@ class Writer:
                 lines += self.random.choice(kinds)()
             else:
                 lines += [self.rule(head, usable) for _ in range(self.random.choice((1, 1, 2)))]
-        text = "\n".join(lines)
+        if self.features.constraints and self.chance(3):
+            lines.append(f"Bottom :- {self.rule(DERIVED[0], GIVEN).split(' :- ', 1)[1]}")
+        text = add_key("\n".join(lines)) if self.features.keyed else "\n".join(lines)
         rules, problems = parse_rules(text, "<random>")
         assert not problems, f"{problems[0]} in\n{text}"
         return Case(tuple(map(numbered, rules)), tuple(self.facts()), self.features)
@@ -99,8 +110,10 @@ class Writer:
         """Facts of the given predicates, mostly points and short intervals."""
         for _ in range(self.random.randint(6, 16)):
             name, arity = self.random.choice(GIVEN + GIVEN[:2])
-            args = tuple(self.random.choice(self.constants) for _ in range(arity))
-            yield Fact(name, args, self.interval())
+            args = [self.random.choice(self.constants) for _ in range(arity)]
+            if self.features.keyed:
+                args.insert(0, self.random.choice(KEYS))
+            yield Fact(name, tuple(args), self.interval())
 
     def interval(self) -> Interval:
         lo, integer = self.time(0, 8), self.features.integer
@@ -142,7 +155,7 @@ class Writer:
             return leaf
         inner = self.expression(names, self.random.randrange(depth))
         second = self.pick(*names) if self.chance(2) else self.number()
-        match self.random.randrange(9):
+        match self.random.choice((1, 2, 2, 3)) if self.features.texts else self.random.randrange(9):
             case 0:
                 return f"{self.pick('abs', 'floor', 'ceil', '-')}({inner})"
             case 1:
@@ -156,7 +169,7 @@ class Writer:
 
     def test(self, names: Sequence[str]) -> str:
         """A comparison of expressions, or a test of text."""
-        if self.chance(5):
+        if self.chance(2 if self.features.texts else 5):
             denied, op = self.pick("", "", "not "), self.pick("starts_with", "ends_with", "contains", "matches")
             pattern = self.pick("[a-z]+", "a|1", "U.", "") if op == "matches" else self.pick("a", "1", "U", "p", "")
             return f'{denied}{op}({self.pick(*names)}, "{pattern}")'
@@ -191,7 +204,8 @@ class Writer:
         """A body in braces, and the names that are bound in it; `known` is bound outside."""
         terms = [*"XYKKKLLL", "_", *known, *known, *([self.constant()] if self.chance(3) else [])]
         body = [self.formula(lower, terms) for _ in range(self.random.choice((1, 1, 1, 2)))]
-        inside = sorted({name for literal in body for name in names_in(literal)} | set(known))
+        bound = {name for literal in body for name in names_in(literal)}
+        inside = sorted(bound if self.features.closed else bound | set(known))
         usable = [*inside, *inside, self.constant()]
         if self.chance(4):
             body.append(f"not {self.formula(lower, usable)}")
@@ -272,7 +286,9 @@ class Writer:
 
     def head(self, head: tuple[str, int], names: Sequence[str]) -> str:
         name, arity = head
-        args = [self.expression(names) if self.chance(6) else self.pick(*names) for _ in range(arity)]
+        # A number of constants that divides by zero is a mistake; of variables it is undefined.
+        computes = names[0][0].isupper()
+        args = [self.expression(names) if self.chance(6) and computes else self.pick(*names) for _ in range(arity)]
         box = f"Boxplus[0,{self.random.randint(1, 2)}] " if self.chance(10) else ""
         return f"{box}{name}({', '.join(args)})"
 
@@ -327,6 +343,11 @@ class Writer:
                 grown = f"N = max{{ {last} : Diamondminus{back} {other} }} + 1, N <= {limit}"
                 return [f"{own} :- {source}, {rarely}.", f"{name}({', '.join('NN'[:arity])}) :- {source}, {grown}."]
         return [f"{own} :- {source}, duration{back}{{ {self.pick(own, other)} }} < {limit}."]
+
+
+def add_key(text: str) -> str:
+    """Rules whose atoms all have the variable Z in front; no variable is named as a predicate is."""
+    return re.sub(r"\b([ABCEFG]b?)\b(\(?)", lambda found: f"{found[1]}(Z{', ' if found[2] else ')'}", text)
 
 
 def body_of(literal: str) -> tuple[BodyLiteral, ...]:

@@ -8,24 +8,27 @@ facts, cut off where time stops; each comes once, in the order in which they end
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from hypothesis import strategies as st
 
 import tidelog as tl
 from judge import choose_scope
-from oracle import evaluate, head_atom, tables_of
+from numeric_oracle import reachable, readings
+from oracle import evaluate, head_atom, head_predicates, tables_of
 from slow_reasoner import contains, end_key
 from tidelog.analysis.predicate_graph import body_atoms, find_predicate_components
 from tidelog.compiler.compiled_program import Memory
 from tidelog.language.fact_text import format_fact
-from tidelog.language.syntax import Atom, Binary, BodyLiteral, Bottom, Fact, Formula, Literal, Rule, Unary
+from tidelog.language.syntax import Atom, Binary, BodyLiteral, Bottom, Condition, Fact, Formula, Literal, Rule, Unary
 from tidelog.testing import coalesce_facts, same_answers
 from tidelog.timeline.interval import INF, Interval, Time, TimelineName
+
+T = TypeVar("T")
 
 #: Stands for the head of every constraint where batch reasoning is asked when they are violated.
 BAD = "Violated"
@@ -62,9 +65,21 @@ class Setup:
         """Whether the last time of the stream is the last of all, so that it is no question where time stops."""
         return self.last in times_of(self.stream)
 
+    @property
+    def needed_rules(self) -> tuple[Rule, ...]:
+        """The constraints, and the rules that the query depends on."""
+        rules = self.program.rules
+        edges = [(edge.head, edge.reads) for rule in rules for edge in readings(rule, integer=self.integer)]
+        needed = {self.query, *reachable(edges)[self.query]}
+        return tuple(rule for rule in rules if head_predicates([rule]) <= needed)
+
+    def accepts(self, _refusal: tl.TidelogError) -> bool:
+        """Whether a refusal is right for another reason than that rules look ahead."""
+        return False
+
     def batch(self, facts: Iterable[Fact], end: Fraction) -> tuple[list[Fact], list[Fact]]:
         """The query's answers up to a time, and when constraints are violated up to then."""
-        rules = tuple(_relaxed(rule) for rule in self.program.rules)
+        rules = tuple(relax(rule) for rule in self.program.rules)
         asked = [self.query] + [BAD] * (rules != self.program.rules)
         data = tl.Dataset.from_facts([*self.background, *facts])
         program = replace(self.program, rules=rules)
@@ -72,7 +87,8 @@ class Setup:
         return [f for f in found if f.predicate == self.query], [f for f in found if f.predicate == BAD]
 
 
-def _relaxed(rule: Rule) -> Rule:
+def relax(rule: Rule) -> Rule:
+    """The rule with an ordinary head, if it is a constraint."""
     return replace(rule, head=Atom(BAD)) if isinstance(head_atom(rule.head), Bottom) else rule
 
 
@@ -124,36 +140,49 @@ class Plan:
         return {"delay": delays, "memory": self.memory, "at": self.at}
 
 
+class Choose(Protocol):
+    """Chooses one of several options."""
+
+    def __call__(self, options: Sequence[T], /) -> T: ...
+
+
 @st.composite
 def plans(draw: st.DrawFn, predicates: tuple[str, ...] = (), *, integer: bool = False) -> Plan:
+    return choose_plan(lambda options: draw(st.sampled_from(options)), predicates, integer=integer)
+
+
+def choose_plan(choose: Choose, predicates: tuple[str, ...] = (), *, integer: bool = False) -> Plan:
+    """A plan; the predicates may have delays of their own."""
     tick = Fraction(1) if integer else Fraction(1, 2)
-    delay = st.sampled_from((0, 1, 2, 5)).map(lambda n: n * tick)
+    lengths = (Fraction(0), tick, 2 * tick, 5 * tick)
     delays: list[tuple[str | None, Fraction]] = []
-    match draw(st.sampled_from(("none", "none", "one", "many"))):
+    match choose(("none", "none", "one", "many")):
         case "one":
-            delays = [(None, draw(delay))]
+            delays = [(None, choose(lengths))]
         case "many":
-            delays = [(name, draw(delay)) for name in predicates] + [(None, draw(delay))]
+            delays = [(name, choose(lengths)) for name in predicates] + [(None, choose(lengths))]
     at: str | tuple[Fraction, ...] | None = None
-    match draw(st.sampled_from(("intervals", "intervals", "input", "every", "times"))):
+    match choose(("intervals", "intervals", "input", "every", "times")):
         case "input":
             at = "input"
         case "every":
-            at = f"every:{draw(st.sampled_from((tick, 2 * tick, Fraction(3))))}"
+            at = f"every:{choose((tick, 2 * tick, Fraction(3)))}"
         case "times":
-            numbers = draw(st.sets(st.integers(-4, 30), max_size=8))
-            at = tuple(Fraction(n) * tick for n in sorted(numbers))
-    bulk = draw(st.booleans())
+            at = tuple(n * tick for n in sorted({choose(range(-4, 31)) for _ in range(choose(range(9)))}))
+    bulk = choose((False, True))
+    steps = (None, tick, Fraction(1), Fraction(4))
+    memories: tuple[Memory | None, ...] = (None, None, "generic", "bounded")
+    ends = (None, Fraction(0), tick, Fraction(5))
     return Plan(
-        seed=draw(st.integers(0, 999)),
+        seed=choose(range(1000)),
         bulk=bulk,
-        step=draw(st.sampled_from((None, tick, Fraction(1), Fraction(4)))) if bulk else None,
-        memory=draw(st.sampled_from((None, None, "generic", "bounded"))),
+        step=choose(steps) if bulk else None,
+        memory=choose(memories),
         at=at,
         delays=tuple(delays),
-        interrupted=draw(st.booleans()),
-        early=not bulk and draw(st.integers(0, 3)) == 0,
-        beyond=draw(st.sampled_from((None, Fraction(0), tick, Fraction(5)))),
+        interrupted=choose((False, True)),
+        early=not bulk and choose(range(4)) == 0,
+        beyond=choose(ends),
     )
 
 
@@ -304,11 +333,14 @@ def complaints(maker: Maker, setup: Setup, plan: Plan, *, strict: bool = False) 
     except tl.TidelogError as refusal:
         if plan.memory == "bounded" and not must_be_bounded(setup):
             yield from complaints(maker, setup, replace(plan, memory=None), strict=strict)
-        else:
+        elif not setup.accepts(refusal):
             yield from refusal_complaints(setup, refusal)
         return
     if strict and setup.look_ahead.look_ahead.distance == INF:
         yield "looks ahead without bound, but is not refused"
+        return
+    if strict and plan.memory == "bounded" and computes(setup):
+        yield "computes with numbers, but bounded memory is not refused"
         return
     end = setup.last + (plan.beyond or 0)
     if plan.beyond is None and done.moments:
@@ -485,7 +517,12 @@ def must_be_bounded(setup: Setup) -> bool:
     report = setup.look_ahead
     plain = {"forward-propagating", "non-punctual"} <= set(report.fragments)
     needed = str(setup.program)
-    return plain and "Since" not in needed and "not " not in needed and "inf" not in needed
+    return plain and not computes(setup) and "Since" not in needed and "not " not in needed and "inf" not in needed
+
+
+def computes(setup: Setup) -> bool:
+    """Whether the query depends on arithmetic or aggregates, which need every row."""
+    return any(isinstance(literal, Condition) for rule in setup.needed_rules for literal in rule.body)
 
 
 def looks_ahead_in_recursion(setup: Setup) -> bool:

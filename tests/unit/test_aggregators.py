@@ -315,7 +315,7 @@ def test_a_sum_beyond_63_bits_is_refused() -> None:
                 with pytest.raises(TidelogError) as raised:
                     aggregate(question, facts)
                 assert raised.value.diagnostics[0].code == "TL312"
-                assert "leaves 63 bits" in raised.value.diagnostics[0].message
+                assert "does not fit into 63 bits" in raised.value.diagnostics[0].message
     assert aggregate(plan, f"P(a,{big})@0 P(b,-{big})@0 P(b,{big})@1") == ["R(0)@0", f"R({big})@1"]
 
 

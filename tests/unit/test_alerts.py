@@ -404,4 +404,4 @@ def test_answers_and_changes_as_text() -> None:
         Fact("A", ("a b", Fraction(1, 2)), Interval(Fraction(0), INF, True, False)),
         Change("end", "B", (), INF, False),
     ]
-    assert render_alerts(alerts) == b'A("a b",1/2)@[0,inf)\nend B@inf)\n'
+    assert render_alerts(alerts) == b'A("a b",0.5)@[0,inf)\nend B@inf)\n'

@@ -104,6 +104,22 @@ def test_no_import_goes_up() -> None:
     assert not upward, "\n".join(upward)
 
 
+def test_the_packages_of_spark_import_in_the_order_of_their_map() -> None:
+    """`spark/__init__.py` lists them; each imports only from itself and from those before it."""
+    folder = SOURCES / "spark"
+    order = re.findall(r"^    (\w+)/ ", (folder / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(order) == {init.parent.name for init in folder.glob("*/__init__.py")}
+    upward = [
+        f"{file.relative_to(SOURCES)}:{node.lineno}: {'.'.join(path)}"
+        for file in sorted(folder.glob("*/*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for path in own_modules(node)
+        if path[:1] == ("spark",) and (len(path) == 1 or order.index(path[1]) > order.index(file.parent.name))
+    ]
+    assert not upward, "\n".join(upward)
+
+
 def test_types_from_above_are_those_that_the_page_names() -> None:
     """An import under TYPE_CHECKING may go up where the page says so: `streaming/` for `errors.py`."""
     layers = read_layers()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from shell import CommandResult, Shell
+from tidelog.data.table_cells import read_parquet_batches
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -159,3 +162,26 @@ def test_arrivals_that_cannot_be_read_are_set_aside(sh: Shell) -> None:
     assert "certain Alarm(a,0)" in ran.out
     assert "a.jsonl: 2 rows could not be read" in ran.err
     assert [json.loads(line)["line"] for line in (sh.folder / "bad.jsonl").read_text().splitlines()] == [2, 3]
+
+
+def test_the_reason_of_each_bad_cell_shows_its_own_value(sh: Shell) -> None:
+    sh.write("rules.dmtl", RULES)
+    sh.write("s.toml", '[schema.B]\ncolumns = { x = "number", time = "time", ends = "text" }\nclosed = "ends"\n')
+    sh.write("B.csv", "x,time,ends\n1,1,both\nhigh,2,both\nlow,3,both\n")
+    ran = sh("materialise", "rules.dmtl", "B.csv", "--schema", "s.toml", "--bad-rows", "bad.jsonl")
+    assert ran.code == 0, ran.err
+    reasons = ["column `x`: `high` is not a number", "column `x`: `low` is not a number"]
+    assert [row["reason"] for row in read_bad_rows()] == reasons
+
+
+def test_a_parquet_table_can_be_read_from_a_pipe() -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table({"x": ["a", "b"], "time": [1, 5]}), buffer)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as end:
+        end.write(buffer.getvalue())
+    with os.fdopen(reading, "rb") as pipe:
+        assert [cells.rows for cells in read_parquet_batches(pipe, "<stdin>")] == [2]

@@ -54,6 +54,15 @@ def test_answers_at_multiples(sh: Shell, rules: str) -> None:
     assert ran.out == "A(a)@0\nA(a)@3/2\nA(a)@3\nA(b)@6\nA(a)@9\n"
 
 
+def test_undefined_operations_are_counted(sh: Shell) -> None:
+    rules = sh.write("ratio.dmtl", "Ratio(M, D / N) :- Done(M, D), Tried(M, N).\n")
+    stream = "Done(m,1)@0\nTried(m,0)@0\nDone(m,1)@1\nTried(m,2)@1\n"
+    ran = sh("stream", rules, "--query", "Ratio", "--input", "-", "--stats", "stats.jsonl", stdin=stream)
+    assert ran == CommandResult(0, "Ratio(m,0.5)@1\n", "1 row had an undefined operation, or a text where a sum is\n")
+    steps = [json.loads(line) for line in (sh.folder / "stats.jsonl").read_text().splitlines()]
+    assert steps[-1]["undefined"] == 1
+
+
 @pytest.mark.parametrize("step", ["1/4", "1", "500ms", "4", "1h"])
 def test_the_answers_do_not_depend_on_the_step(sh: Shell, rules: str, step: str) -> None:
     assert sh("stream", rules, *QUERY, "-", "--step", step, stdin=STREAM).out == ANSWERS

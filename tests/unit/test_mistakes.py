@@ -81,6 +81,24 @@ OPTIONS = [
 TABLES = [
     table("turbine,celsius,at\nt1,90,0\n", 'write time = "at" into a schema'),
     table("turbine;celsius;time\nt1;90;0\n", "columns are separated by commas in .csv"),
+    table("turbine,celsius,time,Time\nt1,90,0,1\n", "names two columns `Time`"),
+    Mistake(
+        f"{BATCH} --schema s.toml",
+        "names two columns `celsius`",
+        {
+            "Reading.csv": "turbine,celsius,celsius,time\nt1,90,91,0\n",
+            "s.toml": '[schema.Reading]\ncolumns = { turbine = "text", celsius = "number", time = "time" }\n',
+        },
+    ),
+    Mistake(
+        f"{BATCH} --schema s.toml",
+        "columns are separated by commas in .csv",
+        {
+            "Reading.csv": "turbine;celsius;time\nt1;90;0\n",
+            "s.toml": '[schema.Reading]\ncolumns = { turbine = "text", celsius = "number", time = "time" }\n',
+        },
+    ),
+    Mistake("infer Reading.csv", "columns are separated by commas in .csv", {"Reading.csv": "a;b;time\nt1;9,5;0\n"}),
     table("turbine,celsius,limit,time\nt1,90,80,0\n", "every column is an argument but `time`"),
     table("turbine,celsius,when\nt1,90,2026-01-31\n", 'write time = "when" into a schema'),
     table("turbine,celsius,time\nt1,90,0\nt2,90,2026-01-31\n", "some times are dates, like Reading(t2,90)@2026-01-31"),

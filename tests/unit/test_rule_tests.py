@@ -110,3 +110,22 @@ def test_no_tests_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_the_examples_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["test", str(ROOT / "examples")]) == 0
     assert "passed" in capsys.readouterr().out
+
+
+def test_tables_are_read_with_the_schema_next_to_the_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tidelog.toml").write_text(
+        '[schema.High]\nfile = "values.csv"\ncolumns = { device = "text", at = "time" }\ntime = "at"\n'
+    )
+    (tmp_path / "values.csv").write_text("device,at,note\n007,3,a\n")
+    code, out, err = told(tmp_path, 'given: values.csv\ntest: one\nexpect not: Hot("007")@3\n', capsys)
+    assert (code, out, err) == (0, "ok   hot.test:2 one\n1 test passed\n", "")
+
+
+def test_expected_facts_may_have_dates_for_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "since.dmtl").write_text("Since(X, S) :- S = start{ High(X) }.\n")
+    first, when = "2026-01-31T10:00:00Z", "[2026-01-31T10:00:00Z,2026-01-31T10:05:00Z]"
+    (tmp_path / "since.test").write_text(
+        f"test: since ten\ngiven:\nHigh(a)@{when}\nexpect only:\nSince(a,{first})@{when}\n"
+    )
+    assert run(["test", str(tmp_path / "since.test")]) == 0
+    assert "1 test passed" in capsys.readouterr().out

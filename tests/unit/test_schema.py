@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_schema_gives_types_units_zones_and_several_predicates_of_a_file(folder: Path) -> None:
     data = tl.Dataset.load("orders.csv", "Paid.jsonl", schema="tidelog.toml")
     assert str(data).splitlines() == [
-        'Amount("007",13/2)@(-inf,inf)',
+        'Amount("007",6.5)@(-inf,inf)',
         'Amount("1001",5)@(-inf,inf)',
         'Ordered("007")@2026-07-31T10:00:00Z',
         'Ordered("1001")@2026-01-31T09:00:00Z',
@@ -70,6 +70,13 @@ def test_a_schema_next_to_the_rules_is_used_in_batch_and_in_a_stream(folder: Pat
     assert batch.out == 'Both("1001")@2026-01-31T09:00:00Z\n'
     stream = sh("stream", "rules.dmtl", "--query", "Both", "--input", "orders.csv", "--input", "Paid.jsonl")
     assert 'Both("1001")@2026-01-31T09:00:00Z' in stream.out
+
+
+def test_a_schema_may_begin_with_a_byte_order_mark(folder: Path) -> None:
+    text = (folder / "tidelog.toml").read_bytes()
+    (folder / "marked.toml").write_bytes(b"\xef\xbb\xbf" + text)
+    marked, plain = (tl.Dataset.load("orders.csv", schema=name) for name in ("marked.toml", "tidelog.toml"))
+    assert str(marked) == str(plain)
 
 
 def test_column_names_are_those_of_the_arguments() -> None:
@@ -143,7 +150,7 @@ def test_a_schema_may_choose_columns_ends_and_the_later_of_two_local_times(folde
 
 def test_a_column_with_leading_zeros_is_text_as_a_whole(folder: Path) -> None:
     Path("P.csv").write_text("x,y\n007,0.5\n8,0\n", encoding="utf-8")
-    assert str(tl.Dataset.load("P.csv")).splitlines() == ['P("007",1/2)@(-inf,inf)', 'P("8",0)@(-inf,inf)']
+    assert str(tl.Dataset.load("P.csv")).splitlines() == ['P("007",0.5)@(-inf,inf)', 'P("8",0)@(-inf,inf)']
 
 
 def test_a_join_of_numbers_with_text_is_reported_with_both_files_and_columns(folder: Path, sh: Shell) -> None:

@@ -97,6 +97,18 @@ def test_a_loaded_session_continues_as_if_never_stopped(create: Callable[[], Ses
     assert loaded.save() == unbroken.save()
 
 
+@pytest.mark.parametrize("create", [reasoner, stable])
+@pytest.mark.parametrize("read", [lambda text: [text], tl.Dataset.parse], ids=["text", "dataset"])
+def test_dates_in_facts_are_noted_in_either_form(
+    create: Callable[[], tl.Reasoner | StableReasoner], read: Callable[[str], list[str] | tl.Dataset]
+) -> None:
+    session = create()
+    session.push(5, read("Hot(a)@5"))
+    assert not session.dates
+    session.push(6, read("Hot(a)@1970-01-01T00:00:06Z"))
+    assert session.dates
+
+
 @SESSIONS
 def test_a_damaged_state_is_refused(create: Callable[[], Session[Any]]) -> None:
     session = create()

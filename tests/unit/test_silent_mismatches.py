@@ -76,6 +76,58 @@ def test_comparisons_of_numbers_with_text_are_reported(sh: Shell, comparison: st
     assert f"rules.dmtl:1:26: warning[TL208]: {said}, but the rule" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("sum[0,5]{ C : Reading(T, C) } > 80", "but the rule adds it up in `sum[0,5]{ C : Reading(T, C) }`"),
+        ("avg{ C * 2 : Reading(T, C) } > 80", "but the rule calculates with it in `C * 2`"),
+        ("max[0,5]{ C : Reading(T, C) } > 80", "but the rule compares them in `max[0,5]{ C : Reading(T, C) } > 80`"),
+        ("Reading(T, _), count{ Reading(T, C), C > 80 } > 0", "but the rule compares them in `C > 80`"),
+        ("Reading(T, C), C > 2 * 40", "but the rule compares them in `C > 2 * 40`"),
+        ("Reading(T, C), C * 2 > 80", "but the rule calculates with it in `C * 2`"),
+        ("Reading(T, C), D = C, D > 80", "but the rule compares them in `D > 80`"),
+        ("Reading(T, C), lower(C) != high", "but the rule reads it as text in `lower(C)`"),
+        ('Reading(T, C), not starts_with(C, "9")', 'but the rule reads it as text in `not starts_with(C, "9")`'),
+    ],
+)
+def test_numbers_and_text_that_meet_in_expressions_are_reported(sh: Shell, body: str, said: str) -> None:
+    sh.write("rules.dmtl", f"Hot(T) :- {body}.\n")
+    sh.write("Reading.csv", "turbine,celsius,time\nt1,90,1\nt1,n/a,2\n")
+    ran = sh("materialise", "rules.dmtl", "Reading.csv")
+    assert ran.code == 0
+    assert "warning[TL208]" in ran.err
+    assert "column `celsius` of Reading.csv holds numbers and text, " in ran.err
+    assert said in ran.err
+    assert ran.err.count("warning") == 1
+
+
+def test_the_type_of_a_value_follows_equations_and_braces_to_a_join(sh: Shell) -> None:
+    sh.write("rules.dmtl", "Done(X) :- Order(X), not Shipped(X).\nShipped(X) :- Sent(Y), X = Y.\n")
+    sh.write("Order.csv", "order,time\n1001,1\n")
+    sh.write("Sent.jsonl", '{"order": "1001", "time": 1}\n')
+    said = "column `order` of Order.csv holds only numbers, and column `order` of Sent.jsonl only text, but"
+    assert said in sh("materialise", "rules.dmtl", "Order.csv", "Sent.jsonl").err
+    sh.write("rules.dmtl", "Done(X) :- Order(X), not Shipped(X).\nShipped(X) :- count{ Sent(X) } > 0.\n")
+    assert said in sh("materialise", "rules.dmtl", "Order.csv", "Sent.jsonl").err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Reading(T, C), N = count{ Reading(T, _) }, N * C > 80",
+        "sum{ C : Reading(T, C) } > 80, T ++ x != y",
+        'Reading(T, C), starts_with(T, "t"), max(C, 3) > abs(-C) - 1',
+        "Reading(T, C), P = last(0,5]{ D : Reading(T, D) }, C - P > 1",
+        "Reading(T, _), S = start{ Reading(T, _) }, S > 0",
+    ],
+)
+def test_expressions_over_values_of_the_right_type_are_fine(sh: Shell, body: str) -> None:
+    sh.write("rules.dmtl", f"Hot(T) :- {body}.\n")
+    sh.write("Reading.csv", "turbine,celsius,time\nt1,90,1\n")
+    ran = sh("materialise", "rules.dmtl", "Reading.csv")
+    assert (ran.code, ran.err) == (0, "")
+
+
 @pytest.mark.parametrize("comparison", ["C > 80", "C = 90", 'T != "90"', "T > a", "C > D"])
 def test_comparisons_of_values_of_one_type_are_fine(sh: Shell, comparison: str) -> None:
     sh.write("rules.dmtl", f"Hot(T) :- Reading(T, C, D), {comparison}.\nWarm(T) :- Reading(T, C, D), C < D.\n")
@@ -99,7 +151,33 @@ def test_a_leading_zero_far_down_a_stream_is_refused_by_value(sh: Shell) -> None
     sh.write("Order.csv", "order,time\n" + "".join(f"{1000 + n},{n}\n" for n in range(100_000)) + "007,100000\n")
     ran = sh("stream", "rules.dmtl", "--query", "Late", "--input", "Order.csv")
     assert ran.code == 2
-    assert "error[TL206]: Order.csv, column `order`: `007` has a leading zero\n" in ran.err
+    assert "Order.csv:100002:1: error[TL206]: column `order`: `007` has a leading zero\n" in ran.err
+    assert "`tidelog infer Order.csv` prints one for --schema FILE" in ran.err
+    ran = sh("stream", "rules.dmtl", "--query", "Late", "--input", "Order.csv", "--bad-rows", "bad.jsonl")
+    assert (ran.code, ran.err) == (0, "Order.csv: 1 row could not be read and was set aside in bad.jsonl\n")
+    assert ran.out.endswith("Late(100999)@99999\n")
+
+
+def test_a_leading_zero_far_down_a_stream_of_text_is_text(sh: Shell) -> None:
+    sh.write("rules.dmtl", "Late(X) :- Order(X), Order(X).\n")
+    sh.write("Order.csv", "order,time\n" + "".join(f"A{1000 + n},{n}\n" for n in range(100_000)) + "007,100000\n")
+    ran = sh("stream", "rules.dmtl", "--query", "Late", "--input", "Order.csv")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith('Late("007")@100000\n')
+
+
+@pytest.mark.parametrize("command", ["materialise r.dmtl Paid.csv", "stream r.dmtl --query Big --input Paid.csv"])
+def test_spaces_around_a_number_do_not_make_it_text(sh: Shell, command: str) -> None:
+    sh.write("r.dmtl", "Big(O, A) :- Paid(O, A), A > 5.\n")
+    sh.write("Paid.csv", "order, amount, time\no1, 5, 1\no2 , 6.5 , 2\no 3, -1, 3\n")
+    ran = sh(*command.split())
+    assert (ran.code, ran.out, ran.err) == (0, 'Big("o2 ",6.5)@2\n', "")
+
+
+def test_leading_zeros_behind_spaces_make_a_column_text(sh: Shell) -> None:
+    sh.write("r.dmtl", "Seen(O) :- Paid(O).\n")
+    sh.write("Paid.csv", "order, time\n 007, 1\n 12, 2\n")
+    assert sh("materialise", "r.dmtl", "Paid.csv").out == 'Seen("007")@1\nSeen("12")@2\n'
 
 
 def test_background_and_followed_files_are_held_to_the_unit_of_the_stream(sh: Shell) -> None:
@@ -180,3 +258,27 @@ def test_a_query_without_rules_and_facts_is_mentioned(sh: Shell) -> None:
     sh.write("Order.csv", "order,time\no1,1\n")
     said = "warning[TL112]: the query Paid has neither rules nor facts, so that it has no answers\n"
     assert said in sh("materialise", "rules.dmtl", "Order.csv", "--query", "Paid").err
+
+
+@pytest.mark.parametrize("command", WAYS[:2], ids=" ".join)
+def test_milliseconds_under_rules_with_durations_are_reported(sh: Shell, command: tuple[str, ...]) -> None:
+    sh.write("rules.dmtl", "Done(X) :- Order(X), Diamondminus[0,2h] Paid(X).\n")
+    sh.write("Order.csv", "order,time\n1001,1769853600000\n")
+    sh.write("Paid.jsonl", '{"order": 1001, "time": 1769850000000}\n')
+    ran = sh(*command)
+    assert ran.code == 0
+    assert "warning[TL211]: times as in " in ran.err
+    assert "(1001)@17698" in ran.err
+    assert " seem to be milliseconds since 1970, and `2h` in the rules is 7200 of them" in ran.err
+    assert ran.err.count("TL211") == 1
+    strict = sh(*command, "--strict")
+    assert (strict.code, strict.out) == (2, "")
+    sh.write("rules.dmtl", "Done(X) :- Order(X), Diamondminus[0,7200000] Paid(X).\n")
+    ran = sh(*command)
+    assert (ran.code, ran.out, ran.err) == (0, "Done(1001)@1769853600000\n", "")
+
+
+def test_seconds_small_numbers_and_far_ends_under_rules_with_durations_are_fine(sh: Shell) -> None:
+    sh.write("rules.dmtl", "Done(X) :- Diamondminus[0,2h] Paid(X).\n")
+    sh.write("p.facts", "Paid(a)@1769850000\nPaid(b)@3\nPaid(c)@[3,253402300799]\nPaid(d)@[3,inf)\n")
+    assert sh("materialise", "rules.dmtl", "p.facts").err == ""

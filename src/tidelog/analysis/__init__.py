@@ -9,6 +9,7 @@ analyses together for `tidelog check`:
 - `temporal_recursion` (negation and aggregates in a cycle that goes back in time), `value_flow` and `value_growth`
   (recursion that computes values, and whether it comes to an end);
 - `program_warnings` and `value_types` find what is allowed but probably a mistake, such as joins of numbers with text;
+  `value_columns` describes what columns hold, and `expression_types` follows that through the expressions of rules;
 - how a program is split over the buckets of a cluster, in reading order: `rule_locality` (when a rule can be evaluated
   bucket by bucket), `split_search` (the cheapest split into stages), `distribution` (the plan, and its description in
   words), `split_rules` (rules with numbers, rewritten so that they split), `stage_programs` (the program that one

@@ -207,7 +207,13 @@ def describe_negative_cycle(rules: tuple[Rule, ...], component: Component, reaso
     if not negation:
         cycle = cycle.replace("not ", "")
     message = f"{what} runs through a cycle: {cycle}" + (f"; {reason}" if reason else "")
-    return Diagnostic("TL301", message, atom.place or rule.place)
+    back = "let the cycle go back in time, by a range that begins at a distance: [1s,1h] instead of [0,1h] or (0,1h]"
+    help = None
+    if not negation:
+        help = back
+    elif reason:
+        help = f"{back}; or ask for the stable models over the integers with `tidelog stable`"
+    return Diagnostic("TL301", message, atom.place or rule.place, help=help)
 
 
 def find_path(graph: Mapping[Node, Iterable[Node]], start: Node, goal: Node, inside: set[Node]) -> list[Node]:

@@ -57,7 +57,7 @@ def find_program_warnings(program: Program) -> tuple[Diagnostic, ...]:
     if program.temporal is not None:
         occurrences = [list(_occurrences_in_temporal_rule(rule)) for rule in program.temporal.rules]
     else:
-        occurrences = [scope for rule in program.rules for scope in _occurrences_in_rule(rule)]
+        occurrences = [_occurrences_in_rule(rule) for rule in program.rules]
     return tuple(_warn_of_single_variable(name, place) for scope in occurrences for name, place in _find_single(scope))
 
 
@@ -158,19 +158,19 @@ def _warn_of_single_variable(name: str, place: Place | None) -> Diagnostic:
     return Diagnostic("TL111", message, locate(place, name), help=help, severity="warning")
 
 
-def _occurrences_in_rule(rule: Rule) -> Iterator[list[_Occurrence]]:
-    """Yield the occurrences of the rule's variables, then for each pair of braces those of its local variables."""
+def _occurrences_in_rule(rule: Rule) -> list[_Occurrence]:
+    """List the occurrences of the rule's variables, without the local variables of braces.
+
+    A local variable that occurs once is no mistake: it tells rows apart.
+    """
     outer = {variable.name for variable in outer_variables(rule)}
     occurrences = [found for atom in formula_atoms(rule.head) for found in _occurrences_in_terms(atom.args, atom.place)]
     occurrences += _occurrences_in_body(rule.body)
-    local: list[list[_Occurrence]] = []
     for aggregate in rule_aggregates(rule):
         values = (v for value in aggregate.values for v in expression_variables(value))
         inside = [*_occurrences_in_terms(values, aggregate.place), *_occurrences_in_body(aggregate.body)]
         occurrences += [found for found in inside if found[0] in outer]
-        local.append([found for found in inside if found[0] not in outer])
-    yield occurrences
-    yield from local
+    return occurrences
 
 
 def _occurrences_in_body(body: Iterable[BodyLiteral]) -> Iterator[_Occurrence]:

@@ -2,8 +2,8 @@
 
 `Alert(X) :- Bad(X), not Diamondminus[1s,1h] Alert(X).` has exactly one model, computed forward in time: what a rule
 denies lies at least a second back, where everything is known. A cycle is of this kind if it goes back in time by some
-e > 0 in all, and none of its rules looks ahead. So take the reads at no distance alone: if no cycle of these runs
-through a negation or an aggregate, every cycle that does goes back in time.
+e > 0 in all, and none of its rules looks ahead. To check this, consider only the reads at distance 0: if no cycle of
+these runs through a negation or an aggregate, every cycle that does goes back in time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def find_unordered_negation(rules: tuple[Rule, ...], timeline: TimelineName) -> 
 
 
 def _find_denied_loop(reads: Iterable[_Read]) -> _Read | None:
-    """Return a denied read that lies on a cycle of reads at no distance."""
+    """Return a denied read that lies on a cycle of reads at distance 0."""
     near = [read for read in reads if read.back <= 0]
     graph: dict[str, list[str]] = {}
     for read in near:
@@ -78,7 +78,7 @@ def _reason(ahead: _Read | None, looping: _Read | None, timeline: TimelineName) 
     if ahead is not None:
         return f"{ahead.rule.text or ahead.head} looks ahead"
     if looping is not None and timeline == "rational" and _is_open_at_zero(looping):
-        return "a range that is open at 0, such as (0,1h], comes as close to the present as one likes"
+        return "a range that is open at 0, such as (0,1h], comes arbitrarily close to the present"
     return None
 
 

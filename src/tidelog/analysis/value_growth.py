@@ -10,6 +10,7 @@ keeps the values away from the point that they run towards. Rounded values are a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -93,20 +94,26 @@ def _keeps(expression: Expression) -> bool:
     return True
 
 
+def _format_written(expression: Expression) -> str:
+    """Format an expression with the names of variables as written, without the marks of `value_flow`."""
+    return re.sub(r"#[0-9.]+", "", format_expression(expression))
+
+
 def _find_problem(step: _Step, alone: bool) -> str | None:
     """Return how to bound a value that may grow for ever; None if it is bounded."""
     variable, expression = step.flow.variable, step.expression
     ranges = _Ranges(step.flow.flat)
     name, definition = variable.name, ""
     if name.startswith("$"):
-        name = "V"
-        definition = f"V = {format_expression(expression)}, "
+        written = _format_written(expression)
+        name = "W" if "V" in written else "V"
+        definition = f"{name} = {written}, "
     if _contains_join(expression):
         length = ranges.of(Operation("length", (variable,)))[1]
         length = min(length, ranges.of(Operation("length", (expression,)))[1])
         return None if length < INF else f"bound its length in the same rule: {definition}length({name}) <= 100"
     lo, hi = ranges.of(variable)
-    rounded = f"round it: floor({format_expression(expression)})"
+    rounded = f"round it: floor({_format_written(expression)})"
     if _takes_fractions(expression, step.recursive):
         factor, rest = _as_scaling(expression, step.recursive)
         if factor is None or rest is None or not alone:

@@ -154,10 +154,11 @@ def _build_report(
 
 
 def _load_facts(program: Program, data: tuple[str, ...]) -> Dataset:
+    from tidelog.compiler.prepare_facts import read_time_arguments
     from tidelog.data.dataset import Dataset
 
     facts = Dataset.load(*data, schema=current_schema(program.source), bad_rows=open_bad_rows())
-    return facts.with_time_arguments(program.temporal.temporal) if program.temporal else facts
+    return read_time_arguments(program, facts)
 
 
 def _describe_stream(program: Program, arguments: StreamArguments, facts: Dataset | None) -> StreamProfile:

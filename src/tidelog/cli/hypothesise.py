@@ -100,7 +100,7 @@ class DisplayArguments:
     "--probability",
     metavar="P",
     multiple=True,
-    help="How likely facts come true: 0.5, Temp=0.9, 'Temp(wt4,_)=0.2'. May be repeated. Default: 0.5.",
+    help="How likely facts are to come true: 0.5, Temp=0.9, 'Temp(wt4,_)=0.2'. May be repeated. Default: 0.5.",
 )
 @click.option(
     "--chances",

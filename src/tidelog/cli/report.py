@@ -173,10 +173,11 @@ def _follow_arrivals(
     if arrivals.arrivals is None or arrivals.hypothetical is None:
         return None
     from tidelog.cli.hypothesise import read_arrivals
+    from tidelog.compiler.prepare_facts import read_time_arguments
     from tidelog.language.file_errors import open_input
     from tidelog.page.awaited_timeline import follow_arrivals
 
-    facts = background.with_time_arguments(program.temporal.temporal) if program.temporal else background
+    facts = read_time_arguments(program, background)
     name = "<stdin>" if arrivals.arrivals == "-" else arrivals.arrivals
     with open_input(arrivals.arrivals) as lines:
         return follow_arrivals(

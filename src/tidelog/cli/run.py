@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from tidelog.cli.live_page import serve_live_page, ui_options
-from tidelog.cli.options import group_options
+from tidelog.cli.options import group_options, parse_time_option
 from tidelog.cli.warning_output import show_warnings
 from tidelog.language.wording import plural
 
@@ -35,18 +35,6 @@ _LOOK = 0.5
 _LINE = 10.0
 #: Seconds that a stop waits for the current batch.
 _PATIENCE = 30.0
-
-
-def _parse_until(context: click.Context, option: click.Parameter, value: str | None) -> Time | None:
-    from tidelog.errors import TidelogError
-    from tidelog.language.time_text import parse_time
-
-    if value is None:
-        return None
-    try:
-        return parse_time(value)[0]
-    except TidelogError as problem:
-        raise click.BadParameter(problem.diagnostics[0].message) from None
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,7 @@ class RunOptions:
 @click.option(
     "--until",
     metavar="T",
-    callback=_parse_until,
+    callback=parse_time_option,
     help="End the stream at time T. Default: `until` of the file, or never.",
 )
 @click.option(

@@ -79,6 +79,7 @@ def stream(
 
     with ExitStack() as stack:
         output = StreamOutput(display.output, display.iso, program.predicates.get(query.query, 0))
+        output.times = program.time_arguments.get(query.query, ())
         output.schema, output.names = schema, schema.column_names(query.query, output.arity) if schema else None
         output.delivery = stack.enter_context(deliver_alerts(alerts.notify, alerts.commands))
         session = StreamSession(domain.program if domain else program, options, run.step, run.until, output, domain)

@@ -40,6 +40,8 @@ class StreamOutput:
     #: The arity of the answers, and whether their starts and ends are printed.
     arity: int = 0
     changes: bool = False
+    #: The positions of arguments that are times.
+    times: tuple[int, ...] = ()
     #: What a schema says about the columns of the answers.
     schema: Schema | None = None
     names: tuple[str, ...] | None = None
@@ -98,7 +100,7 @@ class StreamOutput:
             self._file.close()
 
     def _build_sheet(self, answers: Iterable[Alert]) -> Sheet:
-        return build_alert_sheet(answers, self.arity, self.changes, self.names)
+        return build_alert_sheet(answers, self.arity, self.changes, self.names, self.times)
 
     def _name_columns(self, lines: bytes) -> bytes:
         """Add the names of the arguments to JSON, if a schema declares them."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidelog.analysis.program_warnings import find_data_warnings, make_strict, select_rules
-from tidelog.analysis.value_types import ValueColumn, find_type_conflicts
+from tidelog.analysis.value_columns import ValueColumn
+from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.cli.bad_rows import open_bad_rows
 from tidelog.cli.stream_output import Printed, StreamOutput, render_answers
 from tidelog.cli.stream_state import (
@@ -25,14 +26,15 @@ from tidelog.cli.stream_state import (
 )
 from tidelog.cli.wall_clock import WallClock
 from tidelog.cli.warning_output import show_warnings
+from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
 from tidelog.data.input_warnings import find_sort_warnings, find_untimed_tables
+from tidelog.data.time_units import find_unit_warnings
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.wording import plural
 from tidelog.streaming.alerts import AlertState
 from tidelog.streaming.answers import StreamStep
-from tidelog.streaming.fact_input import read_time_arguments
 from tidelog.streaming.live_input import Position
 from tidelog.streaming.observer import Observer
 from tidelog.streaming.reasoner import Reasoner
@@ -121,8 +123,10 @@ def _feed_inputs(
 
 
 def _print_notes(session: StreamSession) -> None:
-    """Say how many facts were late and how many answers silenced."""
+    """Say how many facts were late, how many rows had an undefined operation, and how many answers were silenced."""
     output = session.output
+    if undefined := session.reasoner.count_undefined() if session.reasoner else 0:
+        click.echo(f"{plural(undefined, 'row')} had an undefined operation, or a text where a sum is", err=True)
     if output.late_facts:
         they_are = "it is" if output.late_facts == 1 else "they are"
         where = f"{they_are} in {output.late.name}" if output.late else "--late FILE keeps such facts"
@@ -167,6 +171,8 @@ class StreamSession:
     sort_warnings: dict[str, Diagnostic] = field(default_factory=dict)
     #: Messages about tables without times that were shown already.
     untimed: set[str] = field(default_factory=set)
+    #: Whether a warning about the unit of times has been shown.
+    unit_warned: bool = False
     #: Whether statistics of a step have been written; the first ones also say what leaving out rules saves.
     stats_written: bool = False
 
@@ -188,6 +194,10 @@ class StreamSession:
         self.predicates |= new
         found = {warning.message: warning for warning in find_sort_warnings(self.program, data)}
         self.sort_warnings |= found
+        if not self.unit_warned:
+            units = list(find_unit_warnings(self.program.rules, data))
+            self.unit_warned = bool(units)
+            show_warnings(units, self.strict)
         if self.strict:
             unread = find_data_warnings(self.program, new, [self.options.query], complete=False)
             make_strict([*unread, *found.values()])
@@ -353,8 +363,13 @@ class StreamSession:
         return alerts
 
     def _compute_more_stats(self, answers: Printed) -> dict[str, Any]:
-        """Compute statistics that a step does not know: about alerts, and once about the rules that are left out."""
+        """Compute statistics that a step does not know.
+
+        They are about rows with undefined operations, about alerts, and once about the rules that are left out.
+        """
         more: dict[str, Any] = {}
+        if self.reasoner is not None and self.reasoner.evaluation.numbers is not None:
+            more["undefined"] = self.reasoner.count_undefined()
         if self.alerts is not None:
             more |= {"alerts": len(answers), "silenced": self.alerts.silenced}
         if not self.stats_written:

@@ -15,11 +15,13 @@ from dataclasses import replace
 
 from tidelog.compiler.compiled_program import CompiledProgram, StreamBounds
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
+from tidelog.compiler.late_rows import find_late_rows
 from tidelog.compiler.normalise_streams import find_timeless, is_about_any_time
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_hidden, is_violation
 from tidelog.language.printer import format_rule
-from tidelog.timeline.grid import LIMIT, NEG_INF
+from tidelog.timeline.grid import LIMIT, NEG_INF, Grid
 
 
 class LooksAhead(TidelogError):
@@ -52,12 +54,35 @@ def read_range(rule: FlatRule, literal: FlatLiteral) -> Pair:
     return (lo, hi) if since.op is Op.SINCE else (-hi, -lo)
 
 
+def window_of(aggregation: Aggregation, grid: Grid) -> Pair:
+    """Return the window of an aggregation as distances on the grid; (0, 0) for one at a point in time."""
+    return (0, 0) if aggregation.range is None else grid.to_pair(aggregation.range) or (0, 0)
+
+
+def least_distance(aggregation: Aggregation, grid: Grid) -> int:
+    """Return how far back in time, in whole ticks, the window of an aggregation lies at least."""
+    back = window_of(aggregation, grid)[0]
+    return back - back % grid.tick
+
+
 def compute_bounds(compiled: CompiledProgram) -> StreamBounds:
     """Compute the delays and retentions of rules in the normal form for streams."""
     rules = compiled.rules
     delay = _compute_delays(compiled)
     waits = {place: _wait_of(rule, delay) for place, rule in enumerate(rules) if any(b.negated for b in rule.body)}
     retention = dict(delay)
+    for step in compiled.aggregations:
+        # Aggregations take each piece of a row once. Pieces that begin after the present are put off, though they may
+        # overlap one that does not, so that one has to be there till then.
+        retention[step.input.predicate] = max(retention[step.input.predicate], 0)
+    for step, late in find_late_rows(rules, compiled.calculations, compiled.aggregations).items():
+        if late.looks_back:
+            # Rows that become known late are derived from the facts of the window.
+            kept = max(0, delay[step.input.predicate]) + window_of(step, compiled.grid)[1] + compiled.grid.tick
+            retention[step.input.predicate] = max(retention[step.input.predicate], kept)
+    for calculation in reversed(compiled.calculations):
+        head, source = calculation.head.predicate, calculation.input.predicate
+        retention[source] = max(retention[source], retention[head])
     timeless = find_timeless(rules)
     for place, rule in enumerate(rules):
         for literal in rule.body:
@@ -73,14 +98,18 @@ def _compute_delays(compiled: CompiledProgram) -> dict[str, int]:
     # Facts of any predicate that the user wrote may be in the input, so none of them is complete before its time.
     rules = compiled.rules
     delay = {name: NEG_INF if is_hidden(name) and not is_violation(name) else 0 for name in compiled.arities}
-    aggregates = {aggregation.head.predicate for aggregation in compiled.aggregations}
     heads = {rule.predicate for rule in rules} | {head for head, _ in compiled.numeric_edges}
     delay |= {name: 0 for name in delay if name not in heads}
     for turn in range(len(delay) + 2):
         changed: FlatRule | None = None
-        for head, source in compiled.numeric_edges:
-            # Aggregations wait till their rows are complete; calculations take each row as it comes.
-            delay[head] = max(delay[head], delay[source], 0 if head in aggregates else NEG_INF)
+        before = dict(delay)
+        # Aggregations wait till the rows in their window are complete; calculations take each row as it comes.
+        for step in compiled.aggregations:
+            wait = delay[step.input.predicate] - least_distance(step, compiled.grid)
+            delay[step.head.predicate] = max(delay[step.head.predicate], wait, 0)
+        for calculation in compiled.calculations:
+            head, source = calculation.head.predicate, calculation.input.predicate
+            delay[head] = max(delay[head], delay[source])
         for rule in rules:
             ahead = [_look_ahead_of(rule, literal) for literal in rule.body]
             if rule.range[0] == NEG_INF or any(a is None for a in ahead):
@@ -93,9 +122,9 @@ def _compute_delays(compiled: CompiledProgram) -> dict[str, int]:
             if wait > NEG_INF // 2 and wait - rule.range[0] > delay[rule.predicate]:
                 delay[rule.predicate] = wait - rule.range[0]
                 changed = rule
-        if changed is None:
+        if delay == before:
             return delay
-        if turn > len(delay):
+        if changed is not None and turn > len(delay):
             raise _Unbounded(changed, "its look-ahead recurses, so that an answer would have to wait for ever")
     return delay
 

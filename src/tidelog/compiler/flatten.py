@@ -14,6 +14,7 @@ any operator.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -73,6 +74,8 @@ class _Flattening:
         self.rules: list[FlatRule] = []
         self.names: dict[object, str] = {}
         self.origin = 0
+        #: In how many ways each constraint can be violated, by the number of its rule.
+        self.ways: Counter[int] = Counter()
 
     def add(self, number: int, rule: Rule) -> None:
         self.origin = number
@@ -84,12 +87,13 @@ class _Flattening:
             return
         comparisons = tuple(c for c in comparisons if isinstance(c.left, Variable) or isinstance(c.right, Variable))
         choices = [list(self._literal(literal)) for literal in rule.body if isinstance(literal, Literal)]
-        for way, choice in enumerate(product(*choices)):
+        for choice in product(*choices):
             body = tuple(literal for part in choice for literal in part)
             if isinstance(head, Atom):
                 self._rule(head.predicate, head.args, shift, body, comparisons)
             else:
-                self._rule(violation_name(number, way), variables_of(body), shift, body, comparisons)
+                self._rule(violation_name(number, self.ways[number]), variables_of(body), shift, body, comparisons)
+                self.ways[number] += 1
 
     def _rule(
         self,
@@ -154,10 +158,10 @@ class _Flattening:
     def _under(self, op: Op, pair: Pair, literal: FlatLiteral) -> FlatLiteral:
         if literal.op is op:
             return replace(literal, range=add_pairs(pair, literal.range, self.grid.dense))
-        named = self._named(literal)
+        named = self._name_literal(literal)
         return FlatLiteral(named.predicate, named.args, op, pair)
 
-    def _named(self, literal: FlatLiteral) -> FlatLiteral:
+    def _name_literal(self, literal: FlatLiteral) -> FlatLiteral:
         """Return a plain atom that means the same as the literal."""
         if literal.op is Op.HOLDS:
             return literal
@@ -175,7 +179,7 @@ class _Flattening:
         op = Op.SINCE if formula.op is BinaryOp.SINCE else Op.UNTIL
         lefts, rights = self._lower(formula.left), self._lower(formula.right)
         if _Truth.TOP in rights:
-            if pair[0] == 0:
+            if pair[0] == 0 or _Truth.TOP in lefts:
                 return [_Truth.TOP]
             rights = [FlatLiteral(ALWAYS, ())]
         found: list[_Alternative] = []
@@ -184,14 +188,14 @@ class _Flattening:
             if _Truth.TOP in lefts:
                 found.append(self._under(Op.DIAMOND, pair if op is Op.SINCE else negate(pair), right))
                 continue
-            right = self._named(right)
+            right = self._name_literal(right)
             if pair[1] <= (0 if self.grid.dense else 1):
                 found += self._alone(op, pair, right)
                 continue
             free = False
             for left in lefts:
                 assert isinstance(left, FlatLiteral)
-                left = self._named(left)
+                left = self._name_literal(left)
                 free = free or not set(variables_of((left,))) <= set(variables_of((right,)))
                 found.append(self._since(op, pair, left, right))
             if free or not lefts:
@@ -208,7 +212,7 @@ class _Flattening:
             for alone in self._alone(op, pair, right):
                 covered = set(variables_of((left,))) <= set(variables_of((right,)))
                 ever = FlatLiteral(left.predicate, left.args, Op.DIAMOND, (NEG_INF, POS_INF))
-                self._rule(name, variables, (0, 0), (alone,) if covered else (alone, self._named(ever)))
+                self._rule(name, variables, (0, 0), (alone,) if covered else (alone, self._name_literal(ever)))
         return FlatLiteral(self.names[key], variables)
 
     def _alone(self, op: Op, pair: Pair, right: FlatLiteral) -> list[FlatLiteral]:

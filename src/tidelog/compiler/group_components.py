@@ -1,7 +1,7 @@
 """Group rules by the strongly connected components of their predicates, in the order of evaluation.
 
 A component in which negation or an aggregate runs through a cycle is a recursion through time (`stratify` has checked
-that). It is divided again, by what its rules read at no distance.
+that). It is divided again, by the predicates that its rules read at distance 0.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tidelog.analysis.predicate_graph import Component, find_components
-from tidelog.compiler.bound_memory import read_range
+from tidelog.compiler.bound_memory import least_distance, read_range, window_of
 from tidelog.compiler.compiled_program import CompiledProgram, RuleComponent
-from tidelog.compiler.flat_rules import FlatRule, Pair
-from tidelog.language.core_rules import Aggregation
-from tidelog.timeline.grid import LIMIT, Grid
+from tidelog.compiler.flat_rules import FlatRule, Op, Pair
+from tidelog.timeline.grid import LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,12 @@ class _Read:
 
 
 def group_components(compiled: CompiledProgram) -> CompiledProgram:
-    """Pass: group the rules, each component after those that it reads."""
+    """Pass: group the rules, each component after those that it reads.
+
+    Stable models are searched for in the ground program, which has components of its own.
+    """
+    if compiled.target.engine == "stable":
+        return compiled
     reads = list(_reads(compiled))
     components = []
     for component in find_components(_graph(reads, compiled)):
@@ -45,11 +49,6 @@ def group_components(compiled: CompiledProgram) -> CompiledProgram:
         distance = min(read.back for read in own if read.back > 0)
         components.append(replace(_component(compiled, component), slice=distance, parts=parts))
     return replace(compiled, components=tuple(components))
-
-
-def window_of(aggregation: Aggregation, grid: Grid) -> Pair:
-    """Return the window of an aggregation as distances on the grid; (0, 0) for one at a point in time."""
-    return (0, 0) if aggregation.range is None else grid.to_pair(aggregation.range) or (0, 0)
 
 
 def _component(compiled: CompiledProgram, component: Component) -> RuleComponent:
@@ -70,13 +69,15 @@ def _reads(compiled: CompiledProgram) -> Iterator[_Read]:
     for rule in compiled.rules:
         for literal in rule.body:
             back = rule.range[0] + read_range(rule, literal)[0]
-            # On the rationals an open end comes as close as one likes to the point next to it.
+            if literal.op is Op.SINCE and not grid.dense:
+                # The left operand holds strictly before the present: over the integers, at least one point back.
+                back += 1
+            # On the rationals an open end comes arbitrarily close to the point next to it.
             yield _Read(rule.predicate, literal.predicate, back - back % grid.tick, literal.negated)
     for calculation in compiled.calculations:
         yield _Read(calculation.head.predicate, calculation.input.predicate, 0, False)
     for step in compiled.aggregations:
-        back = window_of(step, grid)[0]
-        yield _Read(step.head.predicate, step.input.predicate, back - back % grid.tick, True)
+        yield _Read(step.head.predicate, step.input.predicate, least_distance(step, grid), True)
 
 
 def _graph(reads: Iterable[_Read], compiled: CompiledProgram) -> dict[str, list[str]]:

@@ -70,7 +70,7 @@ class Plan:
             else:
                 how = "by " + ",".join(str(position + 1) for position in step.key)
             lines.append(f"  {how} {format_step(step)}")
-            lines += [f"    {_format_term(c.left)} {c.op} {_format_term(c.right)}" for c in step.comparisons]
+            lines += [f"    {format_flat_term(c.left)} {c.op} {format_flat_term(c.right)}" for c in step.comparisons]
         return lines
 
 
@@ -181,10 +181,11 @@ def _format_step(step: PlanStep) -> str:
 
 
 def _format_atom(predicate: str, args: tuple[Term, ...]) -> str:
-    return predicate + (f"({','.join(_format_term(arg) for arg in args)})" if args else "")
+    return predicate + (f"({','.join(format_flat_term(arg) for arg in args)})" if args else "")
 
 
-def _format_term(term: Term) -> str:
+def format_flat_term(term: Term) -> str:
+    """Format a term of a flat rule; anonymous variables have names of their own."""
     return term.name if isinstance(term, Variable) else format_value(term.value)
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from tidelog.compiler import opcodes
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
-from tidelog.compiler.order_joins import Plan, PlanStep
-from tidelog.language.fact_text import format_value
+from tidelog.compiler.order_joins import Plan, PlanStep, format_flat_term
 from tidelog.language.hidden_predicates import ALWAYS, is_hidden, is_violation
 from tidelog.language.syntax import Term, Variable
 from tidelog.timeline.grid import NEG_INF, POS_INF, negate
@@ -59,7 +58,7 @@ class _PlanPrinter:
 
     def format_rule(self, rule: FlatRule) -> str:
         body = [("not " if b.negated else "") + self._literal(b) for b in rule.body]
-        body += [f"{_term(c.left)} {c.op} {_term(c.right)}" for c in rule.comparisons]
+        body += [f"{format_flat_term(c.left)} {c.op} {format_flat_term(c.right)}" for c in rule.comparisons]
         return f"{self._boxed_head(rule)} :- {', '.join(body)}." if body else f"{self._boxed_head(rule)}."
 
     def _plan_lines(self, plan: Plan) -> list[str]:
@@ -104,7 +103,7 @@ class _PlanPrinter:
         if predicate == ALWAYS:
             return "Top"
         formula = self._subformula(predicate, args) if self.unfold and is_hidden(predicate) else None
-        return formula or predicate + (f"({','.join(map(_term, args))})" if args else "")
+        return formula or predicate + (f"({','.join(map(format_flat_term, args))})" if args else "")
 
     def _subformula(self, predicate: str, args: tuple[Term, ...]) -> str | None:
         """Return the subformula that a hidden predicate stands for, if one rule defines it."""
@@ -122,7 +121,3 @@ class _PlanPrinter:
 def _rename(literal: FlatLiteral, names: dict[Variable, Term]) -> FlatLiteral:
     args = tuple(names.get(arg, arg) if isinstance(arg, Variable) else arg for arg in literal.args)
     return FlatLiteral(literal.predicate, args, literal.op, literal.range, literal.negated)
-
-
-def _term(term: Term) -> str:
-    return term.name if isinstance(term, Variable) else format_value(term.value)

@@ -44,7 +44,7 @@ class InputFormat:
 
     def prepare(self, data: Dataset, fact: Fact | None = None) -> Dataset:
         """Return data as the program reads it; raise where it does not fit rules, timeline or the fact asked for."""
-        data = read_times(self.program, data)
+        data = read_time_arguments(self.program, data)
         self.check(data, fact)
         return data
 
@@ -60,11 +60,11 @@ def with_program_facts(program: Program, data: Dataset | None) -> Dataset:
     from tidelog.data.dataset import Dataset
 
     data = data or Dataset()
-    return read_times(program, data | Dataset.from_facts(program.facts) if program.facts else data)
+    return read_time_arguments(program, data | Dataset.from_facts(program.facts) if program.facts else data)
 
 
-def read_times(program: Program, data: Dataset) -> Dataset:
-    """Return facts with their times read from where the program has them: for temporal Datalog, the last argument."""
+def read_time_arguments(program: Program, data: Dataset) -> Dataset:
+    """Return facts with their times where the program has them: in temporal Datalog, in the last argument."""
     return data.with_time_arguments(program.temporal.temporal) if program.temporal else data
 
 

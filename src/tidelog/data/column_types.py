@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -16,6 +17,8 @@ from tidelog.language.syntax import Value
 from tidelog.language.time_text import read_number
 
 _LEADING_ZERO = r"^0[0-9]+$"
+_NUMBER = r"^[-+]?[0-9]+([./][0-9]+)?$"
+_PADDED_NUMBER = r"^\s*[-+]?[0-9]+([./][0-9]+)?\s*$"
 _OFFSET = r"[T ].*([Zz]|[+-][0-9][0-9](:?[0-9][0-9])?)\s*$"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,6 +28,27 @@ def has_leading_zeros(column: Any) -> bool:
     from pyarrow import compute
 
     return bool(compute.any(compute.match_substring_regex(column, _LEADING_ZERO)).as_py())
+
+
+def has_numbers(column: Any) -> bool:
+    """Return whether a text column has a value that is read as a number."""
+    from pyarrow import compute
+
+    return bool(compute.any(compute.match_substring_regex(column, _NUMBER)).as_py())
+
+
+def trim_numbers(column: Any) -> Any:
+    """Remove the spaces around numbers in a text column: after a comma, ` 5` is the number 5. Other text keeps them."""
+    from pyarrow import compute
+
+    padded = compute.match_substring_regex(column, _PADDED_NUMBER)
+    return compute.if_else(padded, compute.utf8_trim_whitespace(column), column)
+
+
+def read_long_number(text: str) -> Fraction | str:
+    """Read a number that is too long for compiled code; a text that is not a number is a name."""
+    number = re.fullmatch(r"[-+]?[0-9]+(\.[0-9]+|/0*[1-9][0-9]*)?", text)
+    return Fraction(text) if number and len(text) <= 300 else text
 
 
 def find_offsets(column: Any) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.file_errors import check_utf8, is_standard_input, open_input, read_input
 
 if TYPE_CHECKING:
-    from tidelog.analysis.value_types import ValueColumn
+    from tidelog.analysis.value_columns import ValueColumn
     from tidelog.data.schema import Schema
     from tidelog.data.table_cells import Cells
     from tidelog.data.table_reader import TableFormat

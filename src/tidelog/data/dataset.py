@@ -31,7 +31,7 @@ from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import Interval
 
 if TYPE_CHECKING:
-    from tidelog.analysis.value_types import ValueColumn
+    from tidelog.analysis.value_columns import ValueColumn
     from tidelog.data.bad_rows import BadRows
     from tidelog.data.schema import Schema
 

@@ -7,6 +7,7 @@ the same atom and ends. Times are numbers or, on request, ISO 8601 dates where a
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -48,13 +49,21 @@ class FactRows(Protocol):
     def hi(self) -> npt.NDArray[np.int64]: ...
 
 
+#: Numbers with more characters than this are not read by compiled code.
+_MOST_DIGITS = 18
+
+
 class _Style(NamedTuple):
-    """How kernels print: the time step of `1/denominator`; `dense` for the rational timeline, whose grid is doubled."""
+    """How kernels print: the time step of `1/denominator`; `dense` for the rational timeline, whose grid is doubled.
+
+    The bits of `dated` say which arguments are times that print as dates.
+    """
 
     denominator: int
     dense: bool
     iso: bool
     jsonl: bool
+    dated: int
 
 
 def check_format(format: str) -> None:
@@ -64,9 +73,20 @@ def check_format(format: str) -> None:
 
 
 def render_rows(
-    symbols: Symbols, predicate: str, rows: FactRows, grid: Grid, *, iso: bool = False, format: LineFormat = "text"
+    symbols: Symbols,
+    predicate: str,
+    rows: FactRows,
+    grid: Grid,
+    *,
+    iso: bool = False,
+    format: LineFormat = "text",
+    by_end: bool = False,
+    times: Sequence[int] = (),
 ) -> bytes:
     """Print the rows of one predicate, one per line, sorted by arguments and time; intervals are not coalesced.
+
+    With `by_end`, the rows are sorted by their ends first. The arguments at the positions `times` print as the ends of
+    intervals do.
 
     >>> from tidelog.data.relation import Relation
     >>> symbols = Symbols()
@@ -79,9 +99,9 @@ def render_rows(
     if format not in get_args(LineFormat):
         raise ValueError(f"rows are printed as {' or '.join(get_args(LineFormat))}, not as {format!r}")
     args, lo, hi = np.ascontiguousarray(rows.args), np.ascontiguousarray(rows.lo), np.ascontiguousarray(rows.hi)
-    order = _sort_rows(symbols, args, lo)
+    order = _sort_rows(symbols, args, lo, hi if by_end else None)
     jsonl = format == "jsonl"
-    style = _Style(grid.denominator, grid.dense, iso, jsonl)
+    style = _Style(grid.denominator, grid.dense, iso, jsonl, sum(1 << k for k in times) if iso else 0)
     quoted = json.dumps(predicate, ensure_ascii=False)
     name = ('{"fact": ' + quoted[:-1] if jsonl else predicate).encode()
     after = np.frombuffer(f'", "predicate": {quoted}, "args": ['.encode(), np.uint8)
@@ -96,11 +116,11 @@ def render_rows(
     return b"".join(chunks)
 
 
-def _sort_rows(symbols: Symbols, args: npt.NDArray[np.int32], lo: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    if not len(args):
-        return np.argsort(lo, kind="stable")
-    rank = symbols.ranks()
-    return np.lexsort((lo, *(rank[column] for column in args[::-1])))
+def _sort_rows(
+    symbols: Symbols, args: npt.NDArray[np.int32], lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.int64]:
+    keys = [lo, *(symbols.ranks()[column] for column in args[::-1])] if len(args) else [lo]
+    return np.lexsort(keys if hi is None else [*keys, hi])
 
 
 @kernel
@@ -135,7 +155,12 @@ def _write_rows(
         at = _write_bytes(out, at, name)
         for k in range(len(args)):
             out[at] = _COMMA if k else _OPEN
-            at = _write_constant(out, at + 1, table, args[k, i], style.jsonl)
+            at += 1
+            before = at
+            if style.dated >> k & 1:
+                at = _write_as_date(out, at, table, args[k, i])
+            if at == before:
+                at = _write_constant(out, at, table, args[k, i], style.jsonl)
         if len(args):
             out[at] = _CLOSE
             at += 1
@@ -155,7 +180,15 @@ def _write_rows(
                     out[at] = _COMMA
                     out[at + 1] = _SPACE
                     at += 2
-                at = _write_json_value(out, at, table, args[k, i])
+                before = at
+                if style.dated >> k & 1:
+                    out[at] = _QUOTE
+                    at = _write_as_date(out, at + 1, table, args[k, i])
+                if at > before + 1:
+                    out[at] = _QUOTE
+                    at += 1
+                else:
+                    at = _write_json_value(out, before, table, args[k, i])
             out[at] = _SQUARE_CLOSE
             out[at + 1] = _BRACE_CLOSE
             out[at + 2] = _NEWLINE
@@ -289,6 +322,24 @@ def _write_end(out: Bytes, at: int, end: int, style: _Style) -> int:
         if after > at:
             return after
     return write_rational(out, at, ticks, style.denominator)
+
+
+@inlined_kernel
+def _write_as_date(out: Bytes, at: int, table: SymbolTable, id: int) -> int:
+    """Write a number as a date-time; write nothing for a name, or if no date-time gives it exactly."""
+    start, end = table.offsets[id] + 1, table.offsets[id + 1]
+    if table.pool[start - 1] != NUMBER_KIND or end - start > _MOST_DIGITS:
+        return at
+    top, bottom, slash = 0, 0, False
+    for j in range(start, end):
+        c = table.pool[j]
+        if c == _SLASH:
+            slash = True
+        elif c != _MINUS and slash:
+            bottom = bottom * 10 + c - 48
+        elif c != _MINUS:
+            top = top * 10 + c - 48
+    return _write_date(out, at, -top if table.pool[start] == _MINUS else top, bottom if slash else 1)
 
 
 @inlined_kernel

@@ -8,7 +8,7 @@ are null.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -42,10 +42,9 @@ def argument_names(arity: int, names: Sequence[str] | None = None) -> tuple[str,
     return tuple(f"arg{position}" for position in range(1, arity + 1))
 
 
-def argument_kinds(arity: int) -> tuple[Kind, ...]:
-    """Return the kinds of argument columns."""
-    kind: Kind = "constant"
-    return (kind,) * arity
+def argument_kinds(arity: int, times: Collection[int] = ()) -> tuple[Kind, ...]:
+    """Return the kinds of argument columns; those at the positions `times` hold times."""
+    return tuple("time" if position in times else "constant" for position in range(arity))
 
 
 def fill_arguments(args: tuple[Any, ...], arity: int) -> tuple[Any, ...]:
@@ -53,8 +52,13 @@ def fill_arguments(args: tuple[Any, ...], arity: int) -> tuple[Any, ...]:
     return (*args, *(None,) * (arity - len(args)))
 
 
-def build_fact_sheet(facts: Iterable[Fact], arity: int = 0, names: Sequence[str] | None = None) -> Sheet:
-    """Build the table of facts, with at least `arity` argument columns, which `names` may name."""
+def build_fact_sheet(
+    facts: Iterable[Fact], arity: int = 0, names: Sequence[str] | None = None, times: Collection[int] = ()
+) -> Sheet:
+    """Build the table of facts, with at least `arity` argument columns, which `names` may name.
+
+    The arguments at the positions `times` are times.
+    """
     found = list(facts)
     arity = max([arity, *(len(fact.args) for fact in found)])
     rows: list[tuple[Any, ...]] = [
@@ -62,7 +66,7 @@ def build_fact_sheet(facts: Iterable[Fact], arity: int = 0, names: Sequence[str]
         for fact in found
     ]
     columns = ("predicate", *argument_names(arity, names), "start", "end", "closed")
-    return Sheet(columns, ("text", *argument_kinds(arity), "time", "time", "text"), rows)
+    return Sheet(columns, ("text", *argument_kinds(arity, times), "time", "time", "text"), rows)
 
 
 def render_csv(sheet: Sheet, iso: bool = False, header: bool = True) -> bytes:
@@ -103,7 +107,7 @@ def render_parquet(sheet: Sheet, iso: bool = False) -> bytes:
 def _format_cell(cell: Any, kind: Kind, iso: bool) -> str | None:
     if cell is None or isinstance(cell, bool):
         return None if cell is None else str(cell).lower()
-    if kind == "time":
+    if kind == "time" and not isinstance(cell, str):
         return format_iso(cell) if iso else format_time(cell)
     return cell if isinstance(cell, str) else format_value(cell)
 

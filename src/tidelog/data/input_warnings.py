@@ -9,10 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from tidelog.analysis.program_warnings import find_data_warnings, find_program_warnings, select_rules
-from tidelog.analysis.value_types import ValueColumn, find_type_conflicts
+from tidelog.analysis.value_columns import ValueColumn
+from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
+from tidelog.data.time_units import find_unit_warnings
 from tidelog.errors import Diagnostic
 from tidelog.language.program import Program
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -45,6 +47,7 @@ def find_warnings(
         *find_sort_warnings(program, data),
         *find_type_conflicts(select_rules(program.rules, queries), data.sources),
         *find_untimed_tables(program, data),
+        *find_unit_warnings(select_rules(program.rules, queries), data),
     )
 
 

@@ -121,7 +121,7 @@ def load_schema(path: str | Path) -> Schema:
     """Load a schema file; raise a TidelogError that lists every mistake with its place."""
     data = read_input(str(path))
     check_utf8(data, str(path))
-    return parse_schema(data.decode(), str(path))
+    return parse_schema(data.decode("utf-8-sig"), str(path))
 
 
 def find_schema_file(rules: str) -> str | None:

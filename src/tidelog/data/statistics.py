@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.analysis.value_types import ValueColumn, ValueType
+from tidelog.analysis.value_columns import ValueColumn, ValueType
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Columns
 from tidelog.data.symbol_kernels import NAME_KIND

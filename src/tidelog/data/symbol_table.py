@@ -138,9 +138,11 @@ class Symbols:
         count = len(self) + more + 1
         needed = int(table.offsets[len(self)]) + size + more + 4 * LONGEST_NUMBER
         if count >= len(table.offsets):
-            table = table._replace(words=_grow(table.words, 2 * count + 2), offsets=_grow(table.offsets, count + 1))
+            table = table._replace(
+                words=grow_array(table.words, 2 * count + 2), offsets=grow_array(table.offsets, count + 1)
+            )
         if needed > len(table.pool):
-            table = table._replace(pool=_grow(table.pool, needed))
+            table = table._replace(pool=grow_array(table.pool, needed))
         if 2 * count > len(table.slots):
             table = table._replace(slots=np.zeros(1 << (2 * count - 1).bit_length(), np.int32))
             fill_slots(table)
@@ -154,7 +156,7 @@ class Symbols:
         return self._ranks
 
 
-def _grow(array: npt.NDArray[Element], size: int) -> npt.NDArray[Element]:
+def grow_array(array: npt.NDArray[Element], size: int) -> npt.NDArray[Element]:
     """Copy an array into one of at least `size` elements, and at least twice as long."""
     larger = np.empty(max(size, len(array) * 2), array.dtype)
     larger[: len(array)] = array

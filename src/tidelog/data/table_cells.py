@@ -51,11 +51,7 @@ def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
 
     start = io.StringIO(data[: 1 << 16].decode(errors="replace"), newline="")
     header = next(csv.reader(start, delimiter=delimiter), [])
-    for name in header:
-        if not name.strip() or re.fullmatch(r"[-+]?[0-9./]+", name.strip()):
-            problem = f"the first line of {path} must name the columns, but one of them is `{name.strip()}`"
-            help = "put a line with the names of the columns first"
-            raise TidelogError(Diagnostic("TL205", problem, help=help))
+    _check_header(header, delimiter, path)
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(use_threads=False),
@@ -69,13 +65,28 @@ def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
     )
 
 
+def _check_header(header: list[str], delimiter: str, path: str) -> None:
+    """Raise TL205 if the first line of a table names no columns, or has another mark between them."""
+    if len(header) == 1 and (mark := re.search("[;|,\t]", header[0])):
+        shown = {"\t": "a tab"}.get(mark[0], f"`{mark[0]}`")
+        problem = f"the first line of {path} names one column, with {shown} in its name: `{header[0].strip()}`"
+        law = "columns are separated by commas in .csv, and by tabs in .tsv"
+        form = "with tabs, or with commas as .csv" if delimiter == "\t" else "with commas, or with tabs as .tsv"
+        raise TidelogError(Diagnostic("TL205", problem, law=law, help=f"save the table {form}"))
+    for name in header:
+        if not name.strip() or re.fullmatch(r"[-+]?[0-9./]+", name.strip()):
+            problem = f"the first line of {path} must name the columns, but one of them is `{name.strip()}`"
+            help = "put a line with the names of the columns first"
+            raise TidelogError(Diagnostic("TL205", problem, help=help))
+
+
 def read_parquet_batches(source: BinaryIO, path: str) -> Iterator[Cells]:
-    """Read a Parquet file in batches of rows."""
+    """Read a Parquet file in batches of rows; one from a pipe is loaded as a whole, since its end is read first."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(source) as file:
+        with parquet.ParquetFile(source if source.seekable() else io.BytesIO(source.read())) as file:
             for batch in file.iter_batches(CHUNK, use_threads=False):
                 yield Cells(batch.schema.names, batch.columns, batch.num_rows)
     except (pa.ArrowException, OSError) as error:

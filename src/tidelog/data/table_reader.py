@@ -12,6 +12,7 @@ represents it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -24,8 +25,11 @@ from tidelog.data.column_types import (
     compute_local_offsets,
     convert_values,
     has_leading_zeros,
+    has_numbers,
+    read_long_number,
     to_number,
     to_text,
+    trim_numbers,
 )
 from tidelog.data.json_lines import exact_decimal, read_json_lines
 from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes
@@ -46,6 +50,8 @@ _MOST_ERRORS = 20
 _TIME_COLUMNS = ("time", "start", "end", "closed")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _NO_ROWS = np.zeros(0, np.int64)
+#: The problem of some rows of a column, or a function that tells it for each row.
+Problem = str | Callable[[int], str]
 
 
 @dataclass
@@ -123,20 +129,20 @@ class _Table:
             law = f"the schema of {schema.predicate} says which columns are read"
             help = f"did you mean {close}?" if close else f"correct `columns` of [schema.{schema.predicate}]"
             raise TidelogError(Diagnostic("TL205", message, law=law, help=help))
+        twice = [column.name for column in schema.columns if self.names.count(column.name) > 1]
+        if twice:
+            raise self._duplicate_error(twice[0])
         return {column.name: self.names.index(column.name) for column in schema.columns}
+
+    def _duplicate_error(self, name: str) -> TidelogError:
+        message = f"{self.path} names two columns `{name}`; its columns are {', '.join(self.names)}"
+        return TidelogError(Diagnostic("TL205", message, help="rename one of them"))
 
     def _check_columns(self) -> None:
         roles = self.role.keys()
-        if self.untyped and len(self.names) == 1 and (mark := re.search("[;\t|]", self.names[0])):
-            shown = {"\t": "a tab"}.get(mark[0], f"`{mark[0]}`")
-            raise TidelogError(
-                Diagnostic(
-                    "TL205",
-                    f"the first line of {self.path} names one column, with {shown} in its name: `{self.names[0]}`",
-                    law="columns are separated by commas in .csv, and by tabs in .tsv",
-                    help="save the table with commas, or with tabs as .tsv",
-                )
-            )
+        twice = [name for name in roles if [other.lower() for other in self.names].count(name) > 1]
+        if twice:
+            raise self._duplicate_error(self.names[self.role[twice[0]]])
         if not roles or roles == {"time"} or {"start", "end"} <= roles <= {"start", "end", "closed"}:
             return
         if "time" in roles:
@@ -161,13 +167,14 @@ class _Table:
     def _is_argument(self, i: int) -> bool:
         return i not in self.role.values() and not _PANDAS_INDEX.fullmatch(self.names[i])
 
-    def _error(self, rows: npt.NDArray[np.int64], i: int, problem: str, law: str | None = None) -> RowErrors:
+    def _error(self, rows: npt.NDArray[np.int64], i: int, problem: Problem, law: str | None = None) -> RowErrors:
         """Build an error for some rows of a column, with a diagnostic for each of the first ones."""
-        diagnostics = (
-            Diagnostic("TL206", f"{self._describe_cell(int(row), i)}: {problem}", law=law)
-            for row in rows[:_MOST_ERRORS]
-        )
-        return RowErrors(diagnostics, {int(row): f"column `{self.names[i]}`: {problem}" for row in rows})
+        problems = {int(row): problem if isinstance(problem, str) else problem(int(row)) for row in rows}
+        diagnostics = [
+            Diagnostic("TL206", f"{self._describe_cell(row, i)}: {problems[row]}", law=law)
+            for row in list(problems)[:_MOST_ERRORS]
+        ]
+        return RowErrors(diagnostics, {row: f"column `{self.names[i]}`: {text}" for row, text in problems.items()})
 
     def _describe_cell(self, row: int, i: int) -> str:
         """Describe where a cell is; rows are counted from 1, without the header."""
@@ -189,7 +196,7 @@ class _Table:
             return column.cast(column.type.value_type)
         return column
 
-    def _unsupported(self, i: int, type: Any, use: str) -> TidelogError:
+    def _unsupported_type_error(self, i: int, type: Any, use: str) -> TidelogError:
         problem = f"{self.path}: the column `{self.names[i]}` of type {type} cannot be {use}"
         return TidelogError(Diagnostic("TL207", problem, help="convert it to text or numbers first"))
 
@@ -209,13 +216,16 @@ class _Table:
             return self._intern_values(i, column.to_pylist(), symbols)
         if is_text(type):
             data, offsets = text_buffers(column)
+            if self.untyped and kind is None and (data == ord(" ")).any():
+                column = trim_numbers(column)
+                data, offsets = text_buffers(column)
             as_text = kind == "text" or not self.untyped or self._is_text_column(i, column)
             ids = symbols.intern_texts(data, offsets, NAME_KIND if as_text else AS_WRITTEN)
             for row in np.flatnonzero(ids < 0):  # numbers with too many digits for compiled code
-                ids[row] = symbols.intern(_read_long_number(data[offsets[row] : offsets[row + 1]].tobytes().decode()))
+                ids[row] = symbols.intern(read_long_number(data[offsets[row] : offsets[row + 1]].tobytes().decode()))
             return ids
         if types.is_nested(type):
-            raise self._unsupported(i, type, "an argument")
+            raise self._unsupported_type_error(i, type, "an argument")
         encoded = column.dictionary_encode()
         distinct = encoded.dictionary
         rows: Ids = encoded.indices.to_numpy(zero_copy_only=False)
@@ -240,7 +250,7 @@ class _Table:
             bad = np.flatnonzero([value is None for value in values])
             if len(bad):
                 law = f"the schema of {self.format.predicate} says that `{self.names[i]}` holds numbers"
-                raise self._error(bad, i, f"`{str(column[bad[0]])[:40]}` is not a number", law)
+                raise self._error(bad, i, lambda row: f"`{str(column[row])[:40]}` is not a number", law)
         known = {value: symbols.intern(value) for value in dict.fromkeys(values) if value is not None}
         return np.array([known[value] for value in values if value is not None], np.int32)
 
@@ -267,18 +277,17 @@ class _Table:
         if name in format.text_columns:
             return True
         if not has_leading_zeros(column):
-            format.number_columns.add(name)
+            if name not in format.number_columns and has_numbers(column):
+                format.number_columns.add(name)
             return False
         if name in format.number_columns:
-            zeros = next(text for text in column.to_pylist() if len(text) > 1 and text[0] == "0" and text.isdigit())
-            raise TidelogError(
-                Diagnostic(
-                    "TL206",
-                    f"{self.path}, column `{name}`: `{zeros}` has a leading zero",
-                    law="a column with leading zeros is text, but its earlier rows have been read as numbers already",
-                    help=f"declare its type in a schema: `tidelog infer {self.path}` prints one for --schema FILE",
-                )
+            texts = column.to_pylist()
+            zeros = [row for row, text in enumerate(texts) if len(text) > 1 and text[0] == "0" and text.isdigit()]
+            law = (
+                "a column with leading zeros is text, but its earlier rows have been read as numbers already: a schema"
             )
+            law = f"{law} declares its type (`tidelog infer {self.path}` prints one for --schema FILE)"
+            raise self._error(np.array(zeros), i, lambda row: f"`{texts[row]}` has a leading zero", law)
         format.text_columns.add(name)
         return True
 
@@ -296,7 +305,7 @@ class _Table:
             return [format_iso(Fraction(t, UNITS[type.unit])) for t in distinct.cast(pa.int64()).to_pylist()]
         if types.is_date(type):
             return [day.isoformat() for day in distinct.cast(pa.date32()).to_pylist()]
-        raise self._unsupported(i, type, "an argument")
+        raise self._unsupported_type_error(i, type, "an argument")
 
     # Times
 
@@ -337,7 +346,7 @@ class _Table:
         wrong = [word for word in words if words[word] not in CLOSED_ENDS]
         if wrong:
             bad = np.flatnonzero([word in wrong for word in given])
-            raise self._error(bad, i, f"`{given[bad[0]]}` is not one of {', '.join(CLOSED_ENDS)}")
+            raise self._error(bad, i, lambda row: f"`{given[row]}` is not one of {', '.join(CLOSED_ENDS)}")
         open_ends = 1 - np.array([CLOSED_ENDS[words[word]] for word in given], np.int64).reshape(rows, 2)
         return open_ends[:, 0], open_ends[:, 1]
 
@@ -349,7 +358,7 @@ class _Table:
             column, row = divmod(int(np.argmax(far)), len(times[0].numerator))
             cell = self._describe_cell(row, columns[column])
             error = timestamp_overflow(f"in {cell}, in ticks of 1/{denominator},")
-            reason = f"column `{self.names[columns[column]]}`: the timestamp leaves 63 bits"
+            reason = f"column `{self.names[columns[column]]}`: the timestamp does not fit into 63 bits"
             raise RowErrors(error.diagnostics, {row: reason})
         return denominator, np.split(ticks, len(times))
 
@@ -402,7 +411,7 @@ class _Table:
             return to_time_column(column.cast(pa.int64()), UNITS[type.unit], DATE)
         if types.is_date(type):
             return to_time_column(column.cast(pa.timestamp("s")).cast(pa.int64()), 1, DATE)
-        raise self._unsupported(i, type, "a time")
+        raise self._unsupported_type_error(i, type, "a time")
 
     def _read_text_times(self, i: int, data: Bytes, offsets: npt.NDArray[np.int64]) -> TimeColumn:
         rows = len(offsets) - 1
@@ -428,15 +437,9 @@ class _Table:
             if max(abs(time.numerator), time.denominator) >= POS_INF:
                 far = timestamp_overflow(f"{text} in {self._describe_cell(int(row), i)}")
                 problems += far.diagnostics
-                reasons[int(row)] = f"column `{self.names[i]}`: the timestamp {text} leaves 63 bits"
+                reasons[int(row)] = f"column `{self.names[i]}`: the timestamp {text} does not fit into 63 bits"
                 continue
             times.numerator[row], times.denominator[row] = time.numerator, time.denominator
         if problems:
             raise RowErrors(problems[:_MOST_ERRORS], reasons)
         return times
-
-
-def _read_long_number(text: str) -> Fraction | str:
-    """Read a number that is too long for compiled code; a text that is not a number is a name."""
-    number = re.fullmatch(r"[-+]?[0-9]+(\.[0-9]+|/0*[1-9][0-9]*)?", text)
-    return Fraction(text) if number and len(text) <= 300 else text

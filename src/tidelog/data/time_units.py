@@ -1,7 +1,12 @@
-"""Refuse data that mixes units of time: dates next to small numbers, or epoch milliseconds next to dates."""
+"""Refuse data that mixes units of time: dates next to small numbers, or epoch milliseconds next to dates.
+
+Milliseconds alone are fine, unless the rules have durations: these count seconds.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,12 +16,18 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Columns, Relation, to_facts
 from tidelog.data.symbol_table import Symbols
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.fact_text import format_fact
+from tidelog.language.fact_text import format_fact, format_number
+from tidelog.language.syntax import Rule
+from tidelog.language.time_like import to_duration
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import Time
 
 #: Numbers that can be seconds since 1970 next to dates: from March 1973 to November 2286. Dates count seconds.
 LEAST_SECONDS, MOST_SECONDS = 10**8, 10**10
+#: Numbers from here on are milliseconds since 1970 (of the year 1985 and later) rather than seconds.
+LEAST_MILLISECONDS = 5 * 10**11
+_DURATION = re.compile(r"\b[0-9]+(?:\.[0-9]+)?(?:ms|s|min|h|d|w)\b")
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class TimeUnits:
@@ -57,6 +68,33 @@ def check_asked_times(data: Dataset, shown: str, *times: Time) -> None:
     units = TimeUnits()
     units.ask(shown, *times)
     units.add(data.symbols, data.as_columns(), "the data")
+
+
+def find_unit_warnings(rules: Iterable[Rule], data: Dataset) -> Iterator[Diagnostic]:
+    """Yield a warning if rules have durations, which count seconds, and times seem to be milliseconds since 1970."""
+    fact = None if data.dates else _find_milliseconds(data)
+    duration = _find_duration(rules) if fact else None
+    if fact and duration:
+        length = format_number(to_duration(duration))
+        problem = f"times as in {fact} seem to be milliseconds since 1970"
+        message = f"{problem}, and `{duration}` in the rules is {length} of them"
+        yield Diagnostic("TL211", message, severity="warning")
+
+
+def _find_milliseconds(data: Dataset) -> str | None:
+    """Find a fact that begins at a number that is too great for seconds since 1970."""
+    for relation in data.relations.values():
+        starts = relation.lo[relation.lo > NEG_INF]
+        if len(starts) and int(starts.max()) // 2 >= LEAST_MILLISECONDS * data.denominator:
+            row = np.array([np.argmax(relation.lo)])
+            return format_fact(next(to_facts(data.symbols, data.denominator, relation.select(row))))
+    return None
+
+
+def _find_duration(rules: Iterable[Rule]) -> str | None:
+    """Find a number with a unit of time in the text of rules."""
+    found = (_DURATION.search(_TEXT.sub("", rule.text)) for rule in rules)
+    return next((duration[0] for duration in found if duration), None)
 
 
 def _find_fact(symbols: Symbols, columns: Columns, plausible: bool | None) -> str | None:

@@ -89,4 +89,15 @@ DATA_CODES = (
         ),
         law="the time of a table is in its column `time`, or in `start` and `end`, unless a schema says otherwise",
     ),
+    DiagnosticEntry(
+        "TL211",
+        "durations over times that are not seconds",
+        Example(
+            "situation",
+            "the times of a table are epoch milliseconds, and a rule looks back by 2h, which is 7200 time units.",
+            'name the unit of the times in a schema: unit = "ms".',
+        ),
+        law="a duration is a number of seconds, and numbers without a unit are counted as they are",
+        help="name the unit of the times in a schema (`tidelog infer` prints one), or write ranges without units",
+    ),
 )

@@ -26,7 +26,7 @@ HYPOTHETICAL_CODES = (
             "printf 'Hot(X, T) :- Temp(X, T).\\n#temporal Temp/2.' > rules.tdl\n"
             "tidelog hypothesise rules.tdl --query 'Hot(X, T)' --delay 2 --input -",
         ),
-        note="Negation, ranges without an end and the rational timeline are not supported here.",
+        note="Negation, arithmetic, aggregates, ranges without an end and the rational timeline are not supported.",
     ),
     DiagnosticEntry(
         "TL703",

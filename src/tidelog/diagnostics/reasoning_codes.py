@@ -128,7 +128,7 @@ REASONING_CODES = (
     ),
     DiagnosticEntry(
         "TL312",
-        "a sum that leaves 63 bits",
+        "a sum that does not fit into 63 bits",
         Example(
             "situation",
             "sum{ A : Payment(Id, A) } adds two payments of 4000000000000000000.",
@@ -136,6 +136,18 @@ REASONING_CODES = (
         ),
         law="sums and averages are exact, on a common denominator, in 63 bits",
         help="use a larger unit, or round the values first: floor(A * 100) / 100 has the denominator 100",
+    ),
+    DiagnosticEntry(
+        "TL313",
+        "an aggregate over a stream that cannot look back",
+        Example(
+            "situation",
+            "E(X) :- A(X), count[0,inf){ B(Y), Y < X } > 3 runs over a stream, and A(5) arrives after some B.",
+            "give the window an end, or give the facts of A as background.",
+        ),
+        law="values that braces only compare with, or deny with, are known before the first fact unless the window has "
+        "an end and the braces have no `not`",
+        help="bind the variable by an atom in the braces, give the window an end, or give these values as background",
     ),
     DiagnosticEntry(
         "TL321",
@@ -227,5 +239,16 @@ REASONING_CODES = (
         ),
         law="the facts of a stream arrive in the order in which they begin to hold",
         help="sort the stream by time; facts that always hold are background",
+    ),
+    DiagnosticEntry(
+        "TL329",
+        "numbers in a program for stable models",
+        Example(
+            "command",
+            "printf 'Load(N) :- N = count{ Smoke(X) }.' > rules.dmtl\ntidelog stable rules.dmtl data.facts",
+            "printf 'Load(N) :- N = count{ Smoke(X) }.' > rules.dmtl\ntidelog materialise rules.dmtl data.facts",
+        ),
+        law="stable models are computed for rules without arithmetic, aggregates and tests of text",
+        help="compute values with `tidelog materialise` first and give its output as data, or leave these rules out",
     ),
 )

@@ -250,4 +250,15 @@ RULE_CODES = (
         law="patterns have the syntax of RE2, without backreferences and lookaround, and match the whole text",
         help="see https://github.com/google/re2/wiki/Syntax; inside quotes, a backslash is written twice",
     ),
+    DiagnosticEntry(
+        "TL121",
+        "numbers in temporal Datalog",
+        Example(
+            "tdl",
+            "Load(N, T) :- N = count{ Job(X, T) }.",
+            "Busy(T+1) :- Job(X, T), Job(Y, T), X != Y.",
+        ),
+        law="temporal Datalog (.tdl) compares values, but has no arithmetic and no aggregates",
+        help="write these rules as DatalogMTL, in a .dmtl file",
+    ),
 )

@@ -21,6 +21,8 @@ RULES, ANSWERS, LASTING = range(3)
 #: The position in `lengths` from which on the lengths of the heaps stand, behind those of the lists.
 HEAPS = 3
 _SEEN = 8
+#: Among the purposes that a predicate is watched for: it belongs to a recursion through time, whose news are counted.
+RECURSION = 16
 
 
 class Agenda(NamedTuple):

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tidelog.compiler import opcodes
+from tidelog.compiler.bound_memory import window_of
 from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
-from tidelog.compiler.group_components import window_of
 from tidelog.compiler.opcodes import Code
 from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, plan_component
 from tidelog.engine.extent import Extent
@@ -214,7 +214,7 @@ class Evaluation:
                 self._add_computed(calculation.head.predicate, steps.calculators[calculation].apply(rows), code)
             for aggregation in part.aggregations:
                 rows = order_columns(aggregation, store.rows(numbers[aggregation.input.predicate]))
-                found = order_results(aggregation, steps.aggregators[aggregation].advance(rows, POS_INF))
+                found = order_results(aggregation, steps.advance(aggregation, rows, POS_INF))
                 if self._is_final(aggregation):
                     self.final[aggregation.head.predicate] = found.clip(*self.sweep) if self.sweep else found
                 else:
@@ -327,7 +327,7 @@ class Evaluation:
             for aggregation in part.aggregations:
                 if aggregation.head.predicate == name:
                     rows = order_columns(aggregation, inputs[aggregation.input.predicate].over(*span).clip(*span))
-                    found = steps.aggregators[aggregation].advance(rows, span[1]).clip(*span)
+                    found = steps.advance(aggregation, rows, span[1]).clip(*span)
                     parts.append(order_results(aggregation, found))
             self.repeating[name] = Extent(coalesce(Rows.concatenate(parts, self.compiled.arities[name])))
         self.problem.rank(self.store)

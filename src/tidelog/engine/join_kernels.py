@@ -204,15 +204,27 @@ def next_gap(
     """Return the next gap between the values of a negated literal, from gap i on; i > length where there is none.
 
     Gap i ends where value i begins. Ends grow from value to value, so where a box is empty (it ends before it begins)
-    the gaps at its sides overlap and cover it.
+    the gaps at its sides overlap and cover it. The first gap is searched for, since an atom may have many intervals.
     """
     op, r_lo, r_hi = words[at + OP], words[at + R_LO], words[at + R_HI]
     gap_lo, gap_hi = now_lo, now_hi
+    if i == 0:
+        last = length
+        while i < last:
+            middle = (i + last) >> 1
+            begin, _ = value(op, iv[start + middle, 0], iv[start + middle, 1], r_lo, r_hi, dense)
+            if begin <= now_lo:
+                i = middle + 1
+            else:
+                last = middle
     while i <= length:
         gap_lo, gap_hi = now_lo, now_hi
         if i > 0:
             _, stop = value(op, iv[start + i - 1, 0], iv[start + i - 1, 1], r_lo, r_hi, dense)
             gap_lo = max(gap_lo, stop + 1)
+            if gap_lo > now_hi:
+                i = length + 1
+                break
         if i < length:
             begin, _ = value(op, iv[start + i, 0], iv[start + i, 1], r_lo, r_hi, dense)
             gap_hi = min(gap_hi, begin - 1)

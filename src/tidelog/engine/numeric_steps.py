@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.compiler.bound_memory import least_distance, window_of
 from tidelog.compiler.compiled_program import CompiledProgram
-from tidelog.compiler.group_components import window_of
 from tidelog.data.symbol_table import Symbols
 from tidelog.engine.fact_store import Int32s, Rows
+from tidelog.errors import TidelogError
 from tidelog.language.core_rules import Aggregation, Calculation
-from tidelog.language.syntax import AggregateFunction, Constant, Value, Variable
+from tidelog.language.syntax import AggregateFunction, Constant, Rule, Value, Variable
 from tidelog.numeric.calculation import Calculation as CalculationPlan
 from tidelog.numeric.calculation import Calculator
 from tidelog.numeric.numbers import Numbers
@@ -31,6 +32,8 @@ class NumericSteps:
     numbers: Numbers
     calculators: dict[Calculation, Calculator]
     aggregators: dict[Aggregation, Aggregator | DurationAggregator]
+    #: The rules as the user wrote them.
+    rules: tuple[Rule, ...]
 
     @staticmethod
     def of(compiled: CompiledProgram, symbols: Symbols) -> NumericSteps:
@@ -43,7 +46,24 @@ class NumericSteps:
                 step: _build_aggregator(step, compiled.grid, numbers, find_shift(compiled, step))
                 for step in compiled.aggregations
             },
+            compiled.source.rules,
         )
+
+    def replay(self, step: Aggregation, compiled: CompiledProgram, rows: Rows, until: int) -> None:
+        """Compute an aggregation again from the rows in its window, up to a position."""
+        self.aggregators[step] = _build_aggregator(step, compiled.grid, self.numbers, find_shift(compiled, step))
+        self.advance(step, rows, until)
+
+    def advance(self, step: Aggregation, rows: Rows, until: int) -> Rows:
+        """Advance an aggregation, as `Aggregator.advance` does; errors name its rule."""
+        try:
+            return self.aggregators[step].advance(rows, until)
+        except TidelogError as error:
+            rule = self.rules[step.origin]
+            found = error.diagnostics
+            raise TidelogError(
+                [replace(d, message=f"{d.message}, in `{rule.text}`", place=rule.place) for d in found]
+            ) from None
 
     @property
     def undefined(self) -> int:
@@ -78,13 +98,13 @@ def _plan_calculation(step: Calculation) -> CalculationPlan:
 def find_shift(compiled: CompiledProgram, step: Aggregation) -> int:
     """Return by how much the rows of an aggregation are moved forward in time, and its window with them.
 
-    In a recursion through time, a window that lies back in time is evaluated before its rows at the same time are
-    known. Moved forward by that distance, they are.
+    A window that lies back in time is evaluated before its rows at the same time are known: in a recursion through
+    time, and in a stream if the rows wait for facts ahead of them. Moved forward by that distance, they are known.
     """
-    if not any(component.slice and step in component.aggregations for component in compiled.components):
-        return 0
-    back = window_of(step, compiled.grid)[0]
-    return back - back % compiled.grid.tick
+    waits = compiled.bounds.delay.get(step.input.predicate, 0) > 0
+    if waits or any(component.slice and step in component.aggregations for component in compiled.components):
+        return least_distance(step, compiled.grid)
+    return 0
 
 
 def shift_rows(rows: Rows, by: int) -> Rows:

@@ -34,7 +34,7 @@ from tidelog.compiler.opcodes import (
     WORK,
     Code,
 )
-from tidelog.engine.agenda import LASTING, add, note_change
+from tidelog.engine.agenda import LASTING, RECURSION, add, note_change
 from tidelog.engine.join_kernels import (
     add_left,
     add_right,
@@ -62,6 +62,7 @@ from tidelog.engine.store_tables import (
     N_ATOMS,
     NEWS,
     NEXT_DUE,
+    RECURSION_NEWS,
     START,
     TAKEN,
     TRANSIENT,
@@ -174,6 +175,8 @@ def run(
                 meta[NEWS] += n_pieces
                 if preds[pred, WATCHED] and n_pieces:
                     note_change(atom, atom == n_atoms, preds[pred, WATCHED], agenda)
+                    if preds[pred, WATCHED] & RECURSION:
+                        meta[RECURSION_NEWS] += n_pieces
                 preds[pred, LATEST] = max(preds[pred, LATEST], hi)
             position += 3 + arity
         else:

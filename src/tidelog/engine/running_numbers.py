@@ -6,18 +6,20 @@ facts at once. Aggregations collect them, and give their results for the times t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.compiler.compiled_program import CompiledProgram
+from tidelog.compiler.late_rows import find_late_rows
 from tidelog.data.relation import finer, refine_pairs
 from tidelog.data.symbol_table import Symbols
 from tidelog.engine import store_tables
 from tidelog.engine.fact_store import Int32s, Int64s, Rows
 from tidelog.engine.numeric_steps import NumericSteps, find_shift, order_columns, order_results, shift_rows
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -31,6 +33,9 @@ class RunningNumbers:
         self._numbers = {name: number for number, name in enumerate(form.names)}
         self._arrived: dict[Aggregation, list[Rows]] = {step: [] for step in form.aggregations}
         self._until = dict.fromkeys(form.aggregations, NEG_INF - 1)
+        self._late_rows = find_late_rows(form.rules, form.calculations, form.aggregations)
+        #: The aggregations that have got rows from before the position up to which they were computed.
+        self._outdated: set[Aggregation] = set()
 
     def compute(self, pieces: Mapping[int, Rows]) -> Int64s:
         """Take new pieces, by predicate, from a store's log; return the records that calculations derive from them."""
@@ -42,12 +47,25 @@ class RunningNumbers:
                     records.append(self._pack(step.head.predicate, self.steps.calculators[step].apply(rows)))
             for aggregation in self.form.aggregations:
                 if aggregation.input.predicate == name:
-                    moved = shift_rows(order_columns(aggregation, rows), find_shift(self.form, aggregation))
+                    moved = self._move(aggregation, rows)
                     self._arrived[aggregation].append(moved)
+                    if aggregation in self._late_rows and (moved.lo <= self._until[aggregation]).any():
+                        self._outdated.add(aggregation)
+            self._require_look_back(name)
         return _concatenate(records)
 
-    def aggregate(self, steps: Iterable[Aggregation], frontier: int) -> tuple[Int64s, int]:
-        """Advance aggregations to a frontier.
+    def _require_look_back(self, arrived: str) -> None:
+        """Raise if facts have arrived that bring late rows to an aggregation that cannot look back for them."""
+        for step, late in self._late_rows.items():
+            if arrived in late.sources and not late.looks_back and self._until[step] >= NEG_INF:
+                rule = self.form.source.rules[step.origin]
+                message = f"the aggregate in `{rule.text}` got a new value to compare with after the stream had begun"
+                raise TidelogError(Diagnostic("TL313", message, rule.place))
+
+    def aggregate(
+        self, steps: Iterable[Aggregation], frontier: int, rows_of: Callable[[int], Rows]
+    ) -> tuple[Int64s, int]:
+        """Advance aggregations to a frontier; `rows_of` returns the known rows of a predicate.
 
         Return the records that they derive, and the frontier at which any aggregation changes next without new facts.
         """
@@ -56,19 +74,32 @@ class RunningNumbers:
             until = frontier - self._wait_of(step)
             if until <= self._until[step]:
                 continue
+            if step in self._outdated:
+                self._outdated.discard(step)
+                known = self._move(step, rows_of(self._numbers[step.input.predicate]))
+                self.steps.replay(step, self.form, known.clip(NEG_INF, self._until[step]), self._until[step])
             rows = Rows.concatenate(self._arrived[step], len(step.input.args)).clip(self._until[step] + 1, POS_INF)
-            found = self.steps.aggregators[step].advance(rows, until)
+            found = self.steps.advance(step, rows, until)
             self._arrived[step], self._until[step] = [], until
             records.append(self._pack(step.head.predicate, order_results(step, found)))
         return _concatenate(records), self.next_change()
+
+    def _move(self, step: Aggregation, rows: Rows) -> Rows:
+        """Return rows as an aggregator takes them."""
+        return shift_rows(order_columns(step, rows), find_shift(self.form, step))
 
     def next_change(self) -> int:
         """Return the frontier at which an aggregation changes next without new facts."""
         changes = (self.steps.aggregators[step].next_change() + self._wait_of(step) for step in self.form.aggregations)
         return min(changes, default=POS_INF)
 
+    def count_held(self) -> int:
+        """Return how many rows all aggregations keep, and how many wait for the next one."""
+        waiting = sum(len(rows) for parts in self._arrived.values() for rows in parts)
+        return waiting + sum(aggregator.count_held() for aggregator in self.steps.aggregators.values())
+
     def _wait_of(self, step: Aggregation) -> int:
-        return max(0, self.form.bounds.delay.get(step.input.predicate, 0))
+        return max(0, self.form.bounds.delay.get(step.input.predicate, 0) - find_shift(self.form, step))
 
     def _pack(self, name: str, rows: Rows) -> Int64s:
         queue = np.empty((3 + len(rows.args)) * len(rows), np.int64)
@@ -110,7 +141,7 @@ class RunningNumbers:
             arrays |= {f"numbers.{number}.{name}": a for name, a in self.steps.aggregators[step].state().items()}
             arrays[f"arrived.{number}.args"] = rows.args
             arrays[f"arrived.{number}.times"] = np.array([rows.lo, rows.hi])
-            arrays[f"arrived.{number}.until"] = np.array([self._until[step]])
+            arrays[f"arrived.{number}.until"] = np.array([self._until[step], step in self._outdated])
         undefined = [calculator.undefined for calculator in self.steps.calculators.values()]
         return arrays | {"numbers.undefined": np.array(undefined, np.int64)}
 
@@ -125,6 +156,8 @@ class RunningNumbers:
             args, times = arrays[f"arrived.{number}.args"], arrays[f"arrived.{number}.times"]
             self._arrived[step] = [Rows(args if ids is None else ids[args], times[0], times[1])]
             self._until[step] = int(arrays[f"arrived.{number}.until"][0])
+            if arrays[f"arrived.{number}.until"][1]:
+                self._outdated.add(step)
         for calculator, count in zip(self.steps.calculators.values(), arrays["numbers.undefined"], strict=True):
             calculator.undefined = int(count)
 

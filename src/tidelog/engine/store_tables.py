@@ -20,9 +20,10 @@ from tidelog.timeline.grid import POS_INF
 PRED, ARGS, START, LENGTH, CAPACITY = range(5)
 
 #: Counters of a store. NEWS counts new pieces of intervals, HELD the intervals of all atoms, ENDLESS those of them that
-#: never end; NEXT_DUE is where the first of the deferred records begins. From FREE on: the heads of the free lists of
-#: interval blocks of 1, 2, 4, ... intervals.
-N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, HELD, ENDLESS, NEXT_DUE, FREE = range(13)
+#: never end; NEXT_DUE is where the first of the deferred records begins, and RECURSION_NEWS counts new pieces of
+#: recursions through time. From FREE on: the heads of the free lists of interval blocks of 1, 2, 4, ... intervals.
+N_ATOMS, N_ARGS, N_IV, N_ENTRIES, N_KEYS, CLIPPED_LO, CLIPPED_HI, TAKEN, NEWS, HELD, ENDLESS = range(11)
+NEXT_DUE, RECURSION_NEWS, FREE = range(11, 14)
 META_SIZE = FREE + 40
 
 #: Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of

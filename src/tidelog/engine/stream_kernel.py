@@ -27,7 +27,18 @@ from tidelog.engine.retention import (
     write_ended,
     write_holding,
 )
-from tidelog.engine.store_tables import ENDLESS, HELD, NEWS, NEXT_DUE, PRED, SIZE, Array, Number, Tables
+from tidelog.engine.store_tables import (
+    ENDLESS,
+    HELD,
+    NEWS,
+    NEXT_DUE,
+    PRED,
+    RECURSION_NEWS,
+    SIZE,
+    Array,
+    Number,
+    Tables,
+)
 from tidelog.jit import allocating_kernel, inlined_allocating_kernel, inlined_kernel, kernel
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -46,7 +57,7 @@ PHASE, GROUP, PLACE, FRESH, BEFORE, BEGAN = range(11, 17)
 POSITION, END, FOLLOWING_END, LATER_END, N_FOUND, NEEDED, EMPTY = range(17, 24)
 #: The position at which the stream ends, in its last step; the next position at which an aggregate changes by itself.
 STOP, CHANGES = 24, 25
-#: Up to where rules with negation are evaluated now, and `NEWS` before.
+#: Up to where rules with negation are evaluated now, and `RECURSION_NEWS` before.
 TARGET, KNOWN = 26, 27
 AT_SIZE = 28
 
@@ -283,8 +294,8 @@ def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
 def _aim(at: Array, task: Task, tables: Tables, quiet: bool) -> None:
     """Choose up to where to evaluate next, and look at what changes by then.
 
-    With a recursion through time, no farther than what it reads is known or, if nothing holds in it (`quiet`), than
-    something else changes.
+    With a recursion through time, no farther than what it reads is known or, if nothing new holds in it (`quiet`), than
+    something that it reads changes.
     """
     at[TARGET] = at[FRONTIER]
     if task.slice and at[EVALUATED] != NEG_INF:
@@ -294,7 +305,7 @@ def _aim(at: Array, task: Task, tables: Tables, quiet: bool) -> None:
         at[TARGET] = min(at[FRONTIER], target)
     advance_to(at[TARGET], RULES, tables.agenda)
     at[GROUP], at[PLACE], at[FRESH] = 0, 0, 1
-    at[BEFORE] = at[KNOWN] = tables.meta[NEWS]
+    at[BEFORE], at[KNOWN] = tables.meta[NEWS], tables.meta[RECURSION_NEWS]
 
 
 @allocating_kernel
@@ -397,7 +408,7 @@ def take(
                     at[EVALUATED] = at[TARGET]
                     schedule_changes(at[TARGET], task.reader_starts, task.readers, task.persisting, task.dense, tables)
                     if at[TARGET] < frontier:
-                        _aim(at, task, tables, meta[NEWS] == at[KNOWN])
+                        _aim(at, task, tables, meta[RECURSION_NEWS] == at[KNOWN])
             at[JUDGED] = meta[NEWS]
             at[PHASE] = ANSWER
 

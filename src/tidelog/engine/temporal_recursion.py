@@ -15,10 +15,9 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from tidelog.compiler.bound_memory import read_range
+from tidelog.compiler.bound_memory import read_range, window_of
 from tidelog.compiler.compiled_program import CompiledProgram, RuleComponent
 from tidelog.compiler.flat_rules import Pair
-from tidelog.compiler.group_components import window_of
 from tidelog.engine import store_tables
 from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, plan_component
 from tidelog.engine.fact_store import Rows, Store
@@ -72,13 +71,16 @@ class _Slices:
         #: The atoms that held throughout the last slice, and since when the same ones do.
         self.lasting: frozenset[tuple[int, int]] = frozenset()
         self.lasting_since = NEG_INF
+        #: The atoms that held at the end of the last slice.
+        self.reaching: frozenset[int] = frozenset()
 
     def run(self, until: int) -> None:
         numbers = self.problem.numbers
         watched = [numbers[name] for name in self.component.predicates]
         known = {number: self.store.rows(number) for number in map(numbers.__getitem__, self._predicates())}
         for rows in known.values():
-            self._expect(rows)
+            for position in np.unique(np.concatenate([rows.lo, rows.hi + 1])).tolist():
+                self._expect(position)
         self.store.preds[[*watched, *(numbers[name] for name in self._sources())], store_tables.LOGGED] = 1
         if self.numbers is not None:
             self._take(self.numbers.compute(known), self.plans[0])
@@ -102,11 +104,13 @@ class _Slices:
 
     def _advance(self, at: int, until: int) -> int:
         """Evaluate the slice that begins at a position; return where it ends."""
-        end = at + self.component.slice - 1
+        end = min(at + self.component.slice - 1, until)
         if self.lasting and at - self.lasting_since > self.lookback:
             later = next((t for t in sorted(self.due) if t > at), POS_INF)
-            end = max(end, later - 1)
-        end = min(end, until)
+            settled = min(POS_INF if later >= POS_INF else later - 1, until)
+            if settled > end:
+                self._extend(at, settled)
+                return settled
         lasting = self._slice(at, end)
         if lasting != self.lasting:
             self.lasting, self.lasting_since = lasting, at
@@ -115,11 +119,12 @@ class _Slices:
     def _slice(self, lo: int, hi: int) -> frozenset[tuple[int, int]]:
         """Evaluate all parts on a slice; return the atoms that hold throughout and may go on."""
         lasting: set[tuple[int, int]] = set()
+        reaching: set[int] = set()
         if lo > hi:
             return frozenset()
         for part, planned in zip(self.component.parts, self.plans, strict=True):
             if part.aggregations and self.numbers is not None:
-                records, change = self.numbers.aggregate(part.aggregations, hi)
+                records, change = self.numbers.aggregate(part.aggregations, hi, self.store.rows)
                 heappush(self.due, change)
                 self._take(records, planned)
             windows = [(lo, hi)] * planned.whole
@@ -127,29 +132,48 @@ class _Slices:
             while self.store.log[0, 0]:
                 logged = self.store.log[1 : int(self.store.log[0, 0]) + 1].copy()
                 pieces = self.store.take_log()
-                for rows in pieces.values():
-                    self._expect(rows, hi)
                 for atom, first, last in logged.tolist():
+                    if first > lo or atom not in self.reaching:
+                        self._expect(first, hi)
+                    if last != hi:
+                        self._expect(last + 1, hi)
+                    if last >= hi:
+                        reaching.add(atom)
                     if first <= lo and last >= hi:
                         lasting.add((atom, 0))
                     elif first <= hi:
                         lasting.add((atom, first))
                 if self.numbers is not None:
                     self._take(self.numbers.compute(pieces), planned)
+        if self.reaching - reaching:
+            # Some of these atoms may have ended where the slice begins: an end at the end of a slice may go on.
+            self._expect(lo, hi)
+        self.reaching = frozenset(reaching)
         return frozenset(lasting)
+
+    def _extend(self, lo: int, hi: int) -> None:
+        """Let the atoms that last go on, over times at which nothing changes."""
+        store, records = self.store, []
+        for atom, _ in sorted(self.lasting):
+            number, first = (int(store.atoms[atom, column]) for column in (store_tables.PRED, store_tables.ARGS))
+            arity = int(store.preds[number, store_tables.ARITY])
+            records += [number, lo, hi, *store.args[first : first + arity].tolist()]
+        self._take(np.array(records, np.int64), self.plans[0])
+        while store.log[0, 0]:
+            pieces = store.take_log()
+            if self.numbers is not None:
+                self._take(self.numbers.compute(pieces), self.plans[0])
 
     def _take(self, records: np.ndarray[tuple[int], np.dtype[np.int64]], planned: ComponentPlans) -> None:
         self.problem.rank(self.store)
         self.store.work(planned.code, records, len(records))
 
-    def _expect(self, rows: Rows, after: int = NEG_INF) -> None:
-        """Note the positions after another at which these rows may change something."""
-        ends = np.unique(np.concatenate([rows.lo, rows.hi + 1]))
-        ends = ends[(ends > -LIMIT) & (ends < LIMIT)]
-        for shift in self.shifts:
-            for position in (ends + shift).tolist():
-                if position > after:
-                    heappush(self.due, position)
+    def _expect(self, change: int, after: int = NEG_INF) -> None:
+        """Note the positions after another at which a change may change something else."""
+        if -LIMIT < change < LIMIT:
+            for shift in self.shifts:
+                if change + shift > after:
+                    heappush(self.due, change + shift)
 
     def _predicates(self) -> tuple[str, ...]:
         return (*self.component.inputs, *self.component.predicates)

@@ -14,7 +14,7 @@ from tidelog.language.fact_text import parse_fact
 from tidelog.language.syntax import Fact
 
 BEGIN = datetime(2026, 1, 31, 10, tzinfo=UTC)
-#: Files per source, each of one time range; a job reads them one after the other, as if they arrived so.
+#: Files per source, each of one time range; a job reads them one after the other, as if they arrived that way.
 FILES = 3
 
 _PIPELINE = """\

@@ -21,6 +21,7 @@ from tidelog.language.syntax import (
     BinaryOp,
     Bottom,
     Comparison,
+    Condition,
     Formula,
     Literal,
     Rule,
@@ -41,6 +42,7 @@ from tidelog.timeline.interval import Interval, TimelineName
 _Way = tuple[tuple[Atom, int], ...]
 
 _PAST = (UnaryOp.DIAMOND_MINUS, UnaryOp.BOX_MINUS)
+_NUMBERS_LAW = "a query is resolved into the facts that it awaits, which must not depend on computed values"
 _RANGE_LAW = "awaited facts can be listed only for bounded ranges over the integer timeline"
 
 
@@ -80,6 +82,9 @@ def _find_unsupported(rule: Rule) -> Iterator[Diagnostic]:
             if literal.negated:
                 yield Diagnostic("TL702", "`not` is not supported by hypothetical answers", literal.place, NEGATION_LAW)
             yield from _find_unbounded(literal.formula)
+        elif isinstance(literal, Condition):
+            message = "arithmetic, aggregates and tests of text are not supported by hypothetical answers"
+            yield Diagnostic("TL702", message, literal.place or rule.place, _NUMBERS_LAW)
 
 
 def _find_unbounded(formula: Formula) -> Iterator[Diagnostic]:

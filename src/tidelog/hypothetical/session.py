@@ -156,7 +156,8 @@ class Hypotheses:
     def push(self, t: TimeLike, facts: Iterable[AnyFact] | Dataset = ()) -> HypothesisStep:
         """Add facts that arrive at the integer time t; return the answers that became certain.
 
-        Several batches may have the same t. Facts that may not arrive now are counted in `rejected`.
+        Several batches may have the same t. Unlike in other sessions, facts carry their own times, which may be before
+        t; those of rigid predicates have none. Facts that may not arrive now are counted in `rejected`.
         """
         tau = to_integer_time(t)
         if tau < self.tau:
@@ -363,7 +364,7 @@ class Hypotheses:
         return SupportedAnswer(self._bindings(view), self._evidence(view), (), tau)
 
     def _build_answer(self, view: HypothesisView) -> SupportedAnswer:
-        awaited = [_awaited(atom) for atom in view.hypotheses]
+        awaited = [_to_awaited_fact(atom) for atom in view.hypotheses]
         deadlines = [None if time is None else time + self.delays.of(name, args) for name, args, time in awaited]
         known = [deadline for deadline in deadlines if deadline is not None]
         in_time = sorted(zip(deadlines, view.hypotheses, strict=True), key=lambda x: (_last(x[0]), fact_sort_key(x[1])))
@@ -428,7 +429,7 @@ def query_predicate(query: str) -> str:
     return re.split(r"[\s(]", query.strip(), maxsplit=1)[0]
 
 
-def _awaited(atom: TemporalAtom) -> AwaitedFact:
+def _to_awaited_fact(atom: TemporalAtom) -> AwaitedFact:
     args = tuple(to_scalar(term.value) if isinstance(term, Constant) else None for term in atom.args)
     time = atom.time or TimeTerm(None, 0)
     return atom.predicate, args, None if time.variable else time.offset

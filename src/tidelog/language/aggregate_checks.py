@@ -25,6 +25,13 @@ _WITH_DISTINCT = (
     AggregateFunction.MAX,
     AggregateFunction.AVG,
 )
+_EXAMPLES = {
+    "count": "count{ P(X) }",
+    "last": "last[0,1h]{ V : P(X, V) }",
+    "first": "first[0,1h]{ V : P(X, V) }",
+    "duration": "duration[0,1h]{ P(X) }",
+    "start": "start{ P(X) }",
+}
 
 
 def find_aggregates(expression: Expression) -> Iterator[Aggregate]:
@@ -59,23 +66,23 @@ def diagnose_aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
     function, name = aggregate.function, aggregate.function.value
     if function is AggregateFunction.COUNT and aggregate.values and not aggregate.distinct:
         help = "count rows with count{ P(X) }, or distinct values with count{ distinct X : P(X) }"
-        yield _malformed("count has no value", aggregate, help)
+        yield _malformed_aggregate("count has no value", aggregate, help)
     elif function in _WITHOUT_VALUE and aggregate.values and not aggregate.distinct:
-        yield _malformed(f"{name} has no value", aggregate, f"write {_example(function)}")
+        yield _malformed_aggregate(f"{name} has no value", aggregate, f"write {example_aggregate(name)}")
     elif function not in _WITHOUT_VALUE and len(aggregate.values) != 1:
-        yield _malformed(f"{name} needs one value before `:`", aggregate, f"write {_example(function)}")
+        yield _malformed_aggregate(f"{name} needs one value before `:`", aggregate, f"write {example_aggregate(name)}")
     if aggregate.distinct and function not in _WITH_DISTINCT:
-        yield _malformed(f"{name} has no distinct", aggregate, f"write {_example(function)}")
+        yield _malformed_aggregate(f"{name} has no distinct", aggregate, f"write {example_aggregate(name)}")
     if function in _NEEDS_RANGE and aggregate.range is None:
-        yield _malformed(f"{name} needs a range", aggregate, f"write {_example(function)}")
+        yield _malformed_aggregate(f"{name} needs a range", aggregate, f"write {example_aggregate(name)}")
     if function is AggregateFunction.START and aggregate.range is not None:
-        yield _malformed("start has no range", aggregate, f"write {_example(function)}")
+        yield _malformed_aggregate("start has no range", aggregate, f"write {example_aggregate(name)}")
     if function is AggregateFunction.DURATION and aggregate.range is not None and aggregate.range.hi == INF:
-        yield _malformed("the range of a duration has no end", aggregate, f"write {_example(function)}")
+        yield _malformed_aggregate("the range of a duration has no end", aggregate, f"write {example_aggregate(name)}")
     inner = [*body_aggregates(aggregate.body), *(found for e in aggregate.values for found in find_aggregates(e))]
     for nested in inner[:1]:
         help = "define the inner aggregate by a rule of its own, and use its predicate here"
-        yield _malformed("an aggregate inside another", nested, help)
+        yield _malformed_aggregate("an aggregate inside another", nested, help)
 
 
 def diagnose_durations(condition: Condition) -> Iterator[Diagnostic]:
@@ -86,26 +93,18 @@ def diagnose_durations(condition: Condition) -> Iterator[Diagnostic]:
                 aggregate is not side or not _is_plain(other) or condition.in_head
             ):
                 help = "compare it with a number or a variable: duration[0,1h]{ Hot(X) } >= 30min"
-                yield _malformed("a duration changes all the time, so it is only compared", aggregate, help)
+                message = "a duration changes continuously, so it can only be compared"
+                yield _malformed_aggregate(message, aggregate, help)
 
 
 def _is_plain(expression: Expression) -> bool:
     return not isinstance(expression, Operation | Aggregate)
 
 
-def _malformed(message: str, aggregate: Aggregate, help: str) -> Diagnostic:
+def _malformed_aggregate(message: str, aggregate: Aggregate, help: str) -> Diagnostic:
     return Diagnostic("TL118", message, aggregate.place, help=help)
 
 
-def _example(function: AggregateFunction) -> str:
-    match function:
-        case AggregateFunction.COUNT:
-            return "count{ P(X) }"
-        case AggregateFunction.LAST | AggregateFunction.FIRST:
-            return f"{function.value}[0,1h]{{ V : P(X, V) }}"
-        case AggregateFunction.DURATION:
-            return "duration[0,1h]{ P(X) }"
-        case AggregateFunction.START:
-            return "start{ P(X) }"
-        case _:
-            return f"{function.value}{{ V : P(X, V) }}"
+def example_aggregate(name: str) -> str:
+    """Return an example of an aggregate, for messages."""
+    return _EXAMPLES.get(name, f"{name}{{ V : P(X, V) }}")

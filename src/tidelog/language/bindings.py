@@ -104,10 +104,10 @@ def bound_outside(rule: Rule) -> dict[Variable, None]:
     """
     outer = outer_variables(rule)
 
-    def needed(expression: Expression) -> Iterator[Variable]:
+    def find_needed(expression: Expression) -> Iterator[Variable]:
         return (variable for variable in expression_variables(expression) if variable in outer)
 
-    return _add_computed(atom_variables(rule.body), rule.body, needed)
+    return _add_computed(atom_variables(rule.body), rule.body, find_needed)
 
 
 def bound_inside(aggregate: Aggregate, given: Iterable[Variable]) -> dict[Variable, None]:

@@ -158,14 +158,14 @@ class _Desugaring:
             ):
                 options.append(self._compared_options(left, op, right, rule))
                 return None
-        left, right = self._replaced(left, rule, options), self._replaced(right, rule, options)
+        left, right = self._replace_aggregates(left, rule, options), self._replace_aggregates(right, rule, options)
         if isinstance(left, Variable | Constant) and isinstance(right, Variable | Constant) and op in FLIPPED:
             return Comparison(op, left, right, condition.place)
         return replace(condition, op=op, left=left, right=right)
 
-    def _replaced(self, expression: Expression, rule: Rule, options: list[list[_Option]]) -> Expression:
+    def _replace_aggregates(self, expression: Expression, rule: Rule, options: list[list[_Option]]) -> Expression:
         if isinstance(expression, Operation):
-            args = tuple(self._replaced(arg, rule, options) for arg in expression.args)
+            args = tuple(self._replace_aggregates(arg, rule, options) for arg in expression.args)
             return replace(expression, args=args)
         if isinstance(expression, Aggregate):
             value = Variable(f"$v{len(options)}")
@@ -182,6 +182,9 @@ class _Desugaring:
         if has_value_without_rows(aggregate, rule):
             empty = self._no_rows(aggregation, aggregate, group, rule)
             options.append(_Option(empty, (Condition("=", value, _ZERO, place=aggregate.place),)))
+        elif _may_skip_all_rows(aggregate):
+            skipped = self._no_values(aggregation, aggregate, group, rule)
+            options.append(_Option(skipped, (Condition("=", value, _ZERO, place=aggregate.place),)))
         return options
 
     def _compared_options(self, aggregate: Aggregate, op: str, value: Term, rule: Rule) -> list[_Option]:
@@ -197,6 +200,8 @@ class _Desugaring:
                 options.append(_Option(empty, (Condition(op, _ZERO, value, place=aggregate.place),)))
             elif compare(op, Fraction(0), value.value):
                 options.append(_Option(self._no_rows(aggregation, aggregate, keys, rule)))
+        elif _may_skip_all_rows(aggregate) and isinstance(value, Constant) and compare(op, Fraction(0), value.value):
+            options.append(_Option(self._no_values(aggregation, aggregate, group, rule)))
         return options
 
     def _aggregation(
@@ -274,6 +279,24 @@ class _Desugaring:
         self, aggregation: Aggregation, aggregate: Aggregate, group: tuple[Variable, ...], rule: Rule
     ) -> Literal:
         """Return the literal that says that a group has no row, or no occurrence in the window."""
+        return replace(self._some_row(aggregation, aggregate, group, rule), negated=True)
+
+    def _no_values(
+        self, aggregation: Aggregation, aggregate: Aggregate, group: tuple[Variable, ...], rule: Rule
+    ) -> Literal:
+        """Return the literal that says that a group has rows, but none of them has a value."""
+        plain = replace(aggregate, values=(), distinct=False)
+        rows = self._aggregation(Atom(self._name("rows"), group), plain, group, None, rule)
+        self.aggregations.remove(rows)
+        head = Atom(self._name("none"), group, aggregate.place)
+        some = self._some_row(rows, plain, group, rule)
+        self._rule(head, (some, self._no_rows(aggregation, aggregate, group, rule)), rule)
+        return Literal(head)
+
+    def _some_row(
+        self, aggregation: Aggregation, aggregate: Aggregate, group: tuple[Variable, ...], rule: Rule
+    ) -> Literal:
+        """Return the literal that says that a group has a row, or an occurrence in the window."""
         head = Atom(self._name("some"), group, aggregate.place)
         rows = aggregation.input
         if aggregate.range is None:
@@ -283,7 +306,7 @@ class _Desugaring:
             self._rule(head, (Literal(ever),), rule)
         else:
             self.aggregations.append(replace(aggregation, head=head, function=None, values=(), compared=None))
-        return Literal(head, negated=True)
+        return Literal(head)
 
     # Expressions
 
@@ -311,7 +334,7 @@ class _Desugaring:
             return
         late = [literal for literal in waiting if isinstance(literal, Literal)]
         assigned = {step.variable: None for step in steps if isinstance(step, Assign)}
-        used = _used_after(steps, late, head)
+        used = _variables_used_after(steps, late, head)
         inputs = Atom(self._name("in"), tuple(v for v in bound if v in used))
         self._rule(inputs, ready, source)
         if isinstance(head, Atom) and not late:
@@ -321,6 +344,15 @@ class _Desugaring:
         computed = Atom(self._name("out"), tuple(v for v in (*inputs.args, *assigned) if v in after))
         self.calculations.append(Calculation(computed, inputs, tuple(steps), self.number))
         self._rule(head, [Literal(computed), *late], source)
+
+
+def _may_skip_all_rows(aggregate: Aggregate) -> bool:
+    """Return whether an aggregate may be 0 in a group with rows, because none of their values is defined.
+
+    A sum skips such rows itself.
+    """
+    computed = any(isinstance(value, Operation) for value in aggregate.values)
+    return aggregate.function is AggregateFunction.COUNT and computed
 
 
 def _without_renamings(head: Formula, body: Sequence[BodyLiteral]) -> tuple[Formula, Sequence[BodyLiteral]]:
@@ -392,7 +424,7 @@ def _binders(variable: Variable, rule: Rule) -> Iterator[BodyLiteral]:
                 yield literal
 
 
-def _used_after(steps: Iterable[Assign | Test], late: Iterable[Literal], head: Formula) -> set[Variable]:
+def _variables_used_after(steps: Iterable[Assign | Test], late: Iterable[Literal], head: Formula) -> set[Variable]:
     used = set(_variables_after(late, head))
     for step in steps:
         expressions = (step.expression,) if isinstance(step, Assign) else (step.left, step.right)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic
+from tidelog.language.aggregate_checks import example_aggregate
 from tidelog.language.expression_tokens import AGGREGATE_WORDS, FUNCTIONS, TEXT_TESTS
 from tidelog.language.time_text import UNITS
 from tidelog.language.tokenizer import SourceText
@@ -34,7 +35,7 @@ _FOREIGN_PAIRS = {
     "><": "for `unequal` write `!=`",
     ":=": "for `is` write `=`: V = X + 1",
     "**": "there are no powers: write X * X",
-    "//": "for a quotient without a rest write floor(X / Y)",
+    "//": "for an integer quotient write floor(X / Y)",
     "<-": "between head and body write `:-`",
 }
 #: Functions of other languages.
@@ -50,13 +51,6 @@ _FOREIGN_FUNCTIONS = {
     "pow": "there are no powers: write X * X",
     "power": "there are no powers: write X * X",
     "ceiling": "write ceil(X)",
-}
-_EXAMPLES = {
-    "count": "count{ P(X) }",
-    "last": "last[0,1h]{ V : P(X, V) }",
-    "first": "first[0,1h]{ V : P(X, V) }",
-    "duration": "duration[0,1h]{ P(X) }",
-    "start": "start{ P(X) }",
 }
 
 
@@ -86,8 +80,22 @@ def explain_brace(tokens: _Tokens, at: int, source: SourceText) -> Diagnostic | 
     if tokens[at - 1].type in ("PREFIX", "CLOSE") and any(token.type == "PREFIX" for token in tokens[:at]):
         help = "operators apply to formulas: write them inside the braces"
     else:
-        help = f"compare it: {_example(word.lower())} >= 3, or name it: N = {_example(word.lower())}"
+        help = f"compare it: {example_aggregate(word.lower())} >= 3, or name it: N = {example_aggregate(word.lower())}"
     return Diagnostic("TL118", "an aggregate is a value, not a literal", source.place(word), help=help)
+
+
+def find_numbers(tokens: _Tokens, source: SourceText) -> Diagnostic | None:
+    """Report arithmetic or an aggregate in a rule of temporal Datalog, which has none of them."""
+    compared = False
+    for before, token, following in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        sign = token in ("+", "-", "/") and before is not None and before.type != "COMPARE"
+        function = token in FUNCTIONS and following is not None and following.type == "_LPAR"
+        if token == "{":
+            return Diagnostic("TL121", "temporal Datalog has no aggregates", source.place(token))
+        if token == "*" or (compared and (sign or function)):
+            return Diagnostic("TL121", "temporal Datalog has no arithmetic", source.place(token))
+        compared = token.type == "COMPARE" or (compared and token.type != "_COMMA")
+    return None
 
 
 def find_modulo_comment(tokens: _Tokens, source: SourceText) -> Diagnostic | None:
@@ -98,7 +106,7 @@ def find_modulo_comment(tokens: _Tokens, source: SourceText) -> Diagnostic | Non
     comment = re.match(r"[ \t]*%[ \t]*\(?([0-9]+|[A-Z_]\w*)[ \t]*(?:[-+*/=<>!.,)].*)?$", line)
     if last.type not in _ENDS_OPERAND or not comment or not any(t.type == "COMPARE" for t in tokens):
         return None
-    help = f"for the rest of a division write mod: {last} mod {comment[1]}; or end the rule with `.`"
+    help = f"for a remainder write mod: {last} mod {comment[1]}; or end the rule with `.`"
     return Diagnostic("TL001", "`%` begins a comment", source.after(last), help=help)
 
 
@@ -128,7 +136,7 @@ def _find_misspelt_aggregate(tokens: _Tokens, at: int, source: SourceText) -> Di
         if word in AGGREGATE_WORDS and (
             following.type in ("_LPAR", "LSQB", "_GROUP", "NUMBER", "DURATION") or following == "distinct"
         ):
-            help = "write count{ distinct X : P(X) }" if following == "distinct" else f"write {_example(word)}"
+            help = "write count{ distinct X : P(X) }" if following == "distinct" else f"write {example_aggregate(word)}"
             return Diagnostic("TL118", f"{word} takes braces", source.place(name), help=help)
     return None
 
@@ -137,7 +145,7 @@ def _report_unknown_aggregate(word: Token, source: SourceText) -> Diagnostic:
     place, known = source.place(word), word.lower()
     if known in AGGREGATE_WORDS:
         message = f"aggregates are written in lower case, not {word}"
-        return Diagnostic("TL118", message, place, help=f"write {_example(known)}")
+        return Diagnostic("TL118", message, place, help=f"write {example_aggregate(known)}")
     meant = suggest(known, AGGREGATE_WORDS)
     help = f"did you mean {meant}?" if meant else None
     return Diagnostic("TL118", f"there is no aggregate `{word}`", place, help=help)
@@ -187,11 +195,11 @@ def _find_mistake_in_braces(tokens: _Tokens, at: int, source: SourceText) -> Dia
     name = "count" if word is None else word.lower()
     place = source.place(token)
     if at == opening + 1 and token.type == "_RBRACE":
-        return Diagnostic("TL118", "empty braces", place, help=f"write {_example(name)}")
+        return Diagnostic("TL118", "empty braces", place, help=f"write {example_aggregate(name)}")
     if token.type == "_DOT":
         return Diagnostic("TL118", "the `{` is not closed", source.place(tokens[opening]), help="write `}` at its end")
     if token.type == "NAME" and before.type in _ENDS_OPERAND and not _has_colon(tokens, opening, at):
-        help = f"between value and body write `:`, as in {_example(name)}; between literals `,`"
+        help = f"between value and body write `:`, as in {example_aggregate(name)}; between literals `,`"
         return Diagnostic("TL118", f"unexpected `{token}` inside braces", place, help=help)
     return None
 
@@ -250,10 +258,6 @@ def _find_foreign_operator(tokens: _Tokens, at: int, source: SourceText) -> Diag
         help = "to join two texts write `++`"
         return Diagnostic("TL001", "unexpected `||`", source.place(before), help=help)
     return None
-
-
-def _example(word: str) -> str:
-    return _EXAMPLES.get(word, f"{word}{{ V : P(X, V) }}")
 
 
 def _word_before_braces(tokens: _Tokens, at: int) -> Token | None:

@@ -271,7 +271,7 @@ class RuleBuilder:
         if isinstance(found, Variable | Constant):
             return found
         place = self.source.place(first_token(tree), last_token(tree))
-        if isinstance(found, Operation) and all(isinstance(arg, Constant) for arg in found.args) and found.name == "/":
+        if isinstance(found, Operation) and found.name == "/" and all(map(_is_number, found.args)):
             self.errors.append(Diagnostic("TL007", "a number that divides by zero", place))
             return Constant(Fraction(0))
         if self._computed is None:
@@ -333,7 +333,7 @@ class RuleBuilder:
         if interval.is_empty() or interval.lo == INF or interval.hi == -INF:
             self._range_error("TL105", f"the range {written.text} is empty", written, _suggest_order(interval))
         elif not all(isinstance(end, float) or fits_63_bits(end) for end in (interval.lo, interval.hi)):
-            self._range_error("TL204", f"the range {written.text} leaves 63 bits", written)
+            self._range_error("TL204", f"the range {written.text} does not fit into 63 bits", written)
         elif interval.lo >= 0:
             return future, interval
         elif past == word:
@@ -377,6 +377,10 @@ def _suggest_parts(word: str, interval: Interval) -> str:
         return f"write both: {past}{before} A, {future}{after} A"
     left, right = ("", "A") if word == "Sometime" else ("A ", "B")
     return f"write two rules, one with {left}{past}{before} {right}, one with {left}{future}{after} {right}"
+
+
+def _is_number(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and isinstance(expression.value, Fraction)
 
 
 def as_tree(node: Tree[Token] | Token) -> Tree[Token]:

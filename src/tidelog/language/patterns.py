@@ -67,7 +67,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part, at least and at most so many times in a row; without `most`, any number of times."""
+    """A part that is repeated from `least` to `most` times; without `most`, there is no upper limit."""
 
     part: Pattern
     least: int

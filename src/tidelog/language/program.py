@@ -20,6 +20,7 @@ from tidelog.language.syntax import Fact, Rule, TemporalProgram
 from tidelog.language.tdl_parser import parse_temporal
 from tidelog.language.tdl_time_arguments import with_temporal_query
 from tidelog.language.tdl_translation import translate_to_mtl
+from tidelog.language.time_arguments import find_time_arguments, read_dates
 from tidelog.language.validation import diagnose_temporal, rule_atoms
 from tidelog.timeline.interval import Interval, TimelineName
 
@@ -78,12 +79,20 @@ class Program:
     def to_fact(self, fact: str | Fact) -> Fact:
         """Return a fact, parsed if it is text; a temporal predicate of the program may have its time as last argument.
 
+        Arguments that are times, such as the result of `start`, may be dates.
+
         >>> Program.parse("P(X, T+1) :- Q(X, T).", syntax="tdl").to_fact("Q(a, 3)").interval
         Interval(lo=Fraction(3, 1), hi=Fraction(3, 1), lo_closed=True, hi_closed=True)
         """
         if isinstance(fact, Fact):
             return fact
-        return parse_fact(fact, "<fact>", temporal=self.temporal.temporal if self.temporal else frozenset())[0]
+        parsed, _ = parse_fact(fact, "<fact>", temporal=self.temporal.temporal if self.temporal else frozenset())
+        return read_dates(parsed, self.time_arguments.get(parsed.predicate, ()))
+
+    @cached_property
+    def time_arguments(self) -> dict[str, tuple[int, ...]]:
+        """The positions of the arguments that are times, by predicate."""
+        return find_time_arguments(self.rules)
 
     def find_question_warnings(self, fact: str) -> list[Diagnostic]:
         """Return a warning for a question without a time, which is read as one about all times.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.expression_errors import find_numbers
 from tidelog.language.parser import RuleBuilder, as_token, as_tree, parse_tree
 from tidelog.language.syntax import (
     Comparison,
@@ -51,7 +52,7 @@ def parse_temporal(text: str, source_name: str) -> tuple[TemporalProgram | None,
     for tokens in split_rules(lark.lex(text)):
         tree = parse_tree(lark, tokens, source)
         if isinstance(tree, Diagnostic):
-            errors.append(tree)
+            errors.append(find_numbers(tokens, source) or tree)
         elif tokens[0].type == "DIRECTIVE":
             errors += _read_directive(as_tree(tree.children[0]), source, declared)
         else:
@@ -100,7 +101,7 @@ class _PlainBuilder(RuleBuilder):
         if offset.denominator != 1:
             self._report_time_error(written, f"`{written}` is not a whole number of steps")
         elif not fits_63_bits(offset):
-            message = f"the offset {written} leaves 63 bits"
+            message = f"the offset {written} does not fit into 63 bits"
             self.errors.append(Diagnostic("TL204", message, self.source.place(written)))
         return Shifted(str(name), -int(offset) if sign == "-" else int(offset))
 

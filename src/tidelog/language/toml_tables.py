@@ -43,7 +43,7 @@ class TomlTable:
             return None
         return self._expand(value, key)
 
-    def required(self, key: str) -> str:
+    def required_text(self, key: str) -> str:
         """Read text that is required; if it is missing, note an error and return an empty string."""
         return self.text(key, required=True) or ""
 

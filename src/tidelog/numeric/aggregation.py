@@ -48,7 +48,7 @@ _MORE_RESULTS = 64
 
 @dataclass(frozen=True, slots=True)
 class AggregationPlan:
-    """What to aggregate.
+    """One aggregate: its function, its columns and its range.
 
     The rows have `arity` columns, of which the first `group` are the group; `values` are the columns with the value or,
     for a count of distinct values, the values. A result is the group and the value. For `some` (the group has a row),
@@ -115,6 +115,10 @@ class Aggregator:
             position = int(firsts.min(initial=POS_INF)) + 1
         return min(position, int(self._later.lo.min(initial=POS_INF)), POS_INF)
 
+    def count_held(self) -> int:
+        """Return how many rows the aggregator keeps or, where it keeps none of them, how many groups."""
+        return len(self._later) + self._held.count()
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the aggregator keeps, as arrays from which `restore` resumes."""
         plan = self._held.state.plan
@@ -127,7 +131,7 @@ class Aggregator:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Resume from the state of an aggregator with the same plan, perhaps on another grid."""
+        """Resume from the state of an aggregator with the same plan, possibly on another grid."""
         self.until, denominator, near, far = (int(number) for number in state["position"])
         self.plan = replace(self.plan, denominator=denominator, range=None if self.plan.range is None else (near, far))
         self._held.load(state, self._encode())
@@ -322,4 +326,4 @@ def _sort(values: Int64s) -> Int64s:
 
 def _sum_overflow(what: str) -> TidelogError:
     """Build the error for a sum, or a part of it, that does not fit."""
-    return TidelogError(Diagnostic("TL312", f"{what} leaves 63 bits"))
+    return TidelogError(Diagnostic("TL312", f"{what} does not fit into 63 bits"))

@@ -75,7 +75,7 @@ class Contributions:
             size = max(2 * capacity, 2 * (tail - base - first + count))
             grown = {
                 name: grow_rows(array[first:], size) if len(array) else array
-                for name, array in zip(_CONTRIBUTED, self._contributed(), strict=True)
+                for name, array in zip(_CONTRIBUTED, self._contribution_arrays(), strict=True)
             }
             self.state = _replace(state, grown)._replace(
                 waiting=state.waiting if self._windows else grow_rows(state.waiting, 2 * size),
@@ -94,7 +94,7 @@ class Contributions:
             state.waiting, state.runs, counters[cells.RUNS], state.times, places, first, self._scratch
         )
 
-    def _contributed(self) -> list[NDArray[Any]]:
+    def _contribution_arrays(self) -> list[NDArray[Any]]:
         """Return the arrays with one entry per contribution."""
         return [getattr(self.state, name) for name in _CONTRIBUTED]
 
@@ -132,6 +132,13 @@ class Contributions:
         counters = self.state.counters
         base, tail = int(counters[cells.BASE]), int(counters[cells.TAIL])
         return slice(int(counters[cells.HEAD]) - base if self._windows else 0, tail - base)
+
+    def count(self) -> int:
+        """Return how many rows are held or, where there are fewer, how many groups."""
+        state, live = self.state, self._live()
+        groups = state.cells[: state.counters[cells.GROUPS]]
+        rows = live.stop - live.start if self._windows else int(groups[:, cells.ROWS].sum())
+        return max(rows, len(groups))
 
     def _waiting_end(self) -> int:
         """Return the number of entries of `waiting` up to the last one in use."""
@@ -190,7 +197,7 @@ class Contributions:
             "ends": state.ends[: counters[cells.RUNNING]].copy(),
             "waiting": state.waiting[: self._waiting_end()].copy(),
             "runs": state.runs.copy(),
-            **{name: array[live].copy() for name, array in zip(_CONTRIBUTED, self._contributed(), strict=True)},
+            **{name: array[live].copy() for name, array in zip(_CONTRIBUTED, self._contribution_arrays(), strict=True)},
         }
 
     def load(self, saved: Mapping[str, NDArray[Any]], plan: Int64s) -> None:
@@ -202,7 +209,7 @@ class Contributions:
         held = max(_FEW, len(saved["times"]))
         contributed = {
             name: grow_rows(saved[name], held) if len(array) else array
-            for name, array in zip(_CONTRIBUTED, self._contributed(), strict=True)
+            for name, array in zip(_CONTRIBUTED, self._contribution_arrays(), strict=True)
         }
         self.state = _replace(self.state, contributed)._replace(
             plan=plan,

@@ -133,6 +133,11 @@ class DurationAggregator:
             position = min(position, int(near[near > self.until].min(initial=POS_INF)))
         return min(position, POS_INF)
 
+    def count_held(self) -> int:
+        """Return how many ends of intervals are kept, and how many rows hold now."""
+        live = self._live()
+        return int(live.stop - live.start) + self._cover.count_held()
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that is kept, as arrays from which `restore` resumes."""
         self._forget_groups(force=True)
@@ -149,7 +154,7 @@ class DurationAggregator:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Resume from the state of an object with the same plan, perhaps on another grid."""
+        """Resume from the state of an object with the same plan, possibly on another grid."""
         self._cover.restore(
             {name.removeprefix("cover_"): array for name, array in state.items() if name[:6] == "cover_"}
         )

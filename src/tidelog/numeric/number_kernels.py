@@ -29,7 +29,7 @@ _HALF = (1 << 32) - 1
 
 
 class Constants(NamedTuple):
-    """What all constants are worth, as compiled code takes it."""
+    """The values of all constants, as arrays for compiled code."""
 
     numerators: Array
     denominators: Array

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.data.symbol_kernels import LONGEST_NUMBER
-from tidelog.data.symbol_table import Symbols
+from tidelog.data.symbol_table import Symbols, grow_array
 from tidelog.numeric.number_kernels import LARGE as LARGE
 from tidelog.numeric.number_kernels import (
     NOT_A_NUMBER,
@@ -64,13 +64,13 @@ class Numbers:
         )
 
     def constants(self) -> Constants:
-        """Return what all constants are worth at present, for compiled code."""
+        """Return the current values of all constants, for compiled code."""
         pool, offsets = self.symbols.texts()
         count = len(offsets) - 1
         if count > self._known:
             if count > len(self._numerators):
-                self._numerators = _grow(self._numerators, count)
-                self._denominators = _grow(self._denominators, count)
+                self._numerators = grow_array(self._numerators, count)
+                self._denominators = grow_array(self._denominators, count)
             self._large += int(decode_numbers(pool, offsets, self._known, self._numerators, self._denominators))
             self._known = count
         ranks = np.asarray(self.symbols.ranks(), np.int64) if self._large else _NONE
@@ -122,10 +122,3 @@ class Numbers:
                 known = np.concatenate([known, np.full(size - len(known), -1, np.int32)])
                 self._remembered[denominator] = known
         return known
-
-
-def _grow(array: Int64s, size: int) -> Int64s:
-    """Copy an array into one of at least `size` elements, and at least twice as long."""
-    larger = np.empty(max(size, 2 * len(array)), array.dtype)
-    larger[: len(array)] = array
-    return larger

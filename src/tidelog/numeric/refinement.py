@@ -24,12 +24,12 @@ def refine_right(at: int, factor: int) -> int:
 
 
 def refine_lefts(at: Int64s, factor: int) -> Int64s:
-    """Do what `refine_left` does, for many."""
+    """Apply `refine_left` to an array of ends."""
     return np.where(_is_beyond(at, factor), at, (at - (at & 1)) * factor + (at & 1))
 
 
 def refine_rights(at: Int64s, factor: int) -> Int64s:
-    """Do what `refine_right` does, for many."""
+    """Apply `refine_right` to an array of ends."""
     return np.where(_is_beyond(at, factor), at, (at + (at & 1)) * factor - (at & 1))
 
 

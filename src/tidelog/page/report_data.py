@@ -11,6 +11,7 @@ import numpy as np
 from tidelog.analysis.query_names import known_predicates
 from tidelog.batch import materialise
 from tidelog.data.dataset import Dataset
+from tidelog.errors import Undecided
 from tidelog.language.printer import format_rule
 from tidelog.language.time_like import TimeLike
 from tidelog.language.wording import plural
@@ -84,14 +85,22 @@ def materialise_given(
 def build_proofs(
     program: Program, data: Dataset, found: ReportTimeline, limit: int, timeline: TimelineName | None
 ) -> tuple[dict[str, Any] | None, ReportTimeline]:
-    """Build the proofs of the derived intervals with at most `limit` steps; add a note if that is not enough."""
+    """Build the proofs of the derived intervals with at most `limit` steps; add a note if that is not enough.
+
+    Proofs refer to the model for all time. Where that is undecided, there are none, and a note says so.
+    """
     from tidelog.page.proof_columns import collect_proofs
     from tidelog.proofs.explainer import Explainer
 
     derived = int(np.count_nonzero(found.timeline.kinds & DERIVED))
     if not limit or not (derived or found.timeline.repeats):
         return None, found
-    proofs = collect_proofs(program, Explainer(program, data, timeline=timeline), found.timeline, limit)
+    try:
+        explainer = Explainer(program, data, timeline=timeline)
+    except Undecided as undecided:
+        note = f"There are no proofs on this page: {undecided.diagnostics[0].message}."
+        return None, replace(found, notes=(*found.notes, note))
+    proofs = collect_proofs(program, explainer, found.timeline, limit)
     if derived <= limit:
         return proofs, found
     note = f"The page has proofs of the first {limit:,} of {derived:,} derived intervals; --proofs N asks for more."

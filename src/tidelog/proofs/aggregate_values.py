@@ -188,8 +188,8 @@ class Duration:
     Between two of its `bends` it runs straight. On the integers it counts points: as long as the units after them.
     """
 
-    #: Where it holds, as stretches of time in ticks, and the ends of the range.
-    stretches: tuple[tuple[int, int], ...]
+    #: The spans of time in which it holds, in ticks, and the ends of the range.
+    spans: tuple[tuple[int, int], ...]
     near: int
     far: int
     grid: Grid
@@ -197,15 +197,15 @@ class Duration:
     @staticmethod
     def of(held: Sequence[Pair], range_: Pair, grid: Grid) -> Duration:
         if grid.dense:
-            stretches = tuple((lo >> 1, (hi + 1) >> 1) for lo, hi in held)
-            return Duration(stretches, range_[0] >> 1, (range_[1] + 1) >> 1, grid)
+            spans = tuple((lo >> 1, (hi + 1) >> 1) for lo, hi in held)
+            return Duration(spans, range_[0] >> 1, (range_[1] + 1) >> 1, grid)
         return Duration(tuple((lo, hi + 1) for lo, hi in held), range_[0] - 1, range_[1], grid)
 
     def at(self, tick: Fraction) -> Fraction:
         """Return the duration at a time."""
         first, last = tick - self.far, tick - self.near
         found = Fraction(0)
-        for lo, hi in self.stretches:
+        for lo, hi in self.spans:
             end = last if last < hi else Fraction(hi)
             found += max(Fraction(0), end - max(first, Fraction(lo)))
         return found / self.grid.denominator
@@ -219,7 +219,7 @@ class Duration:
         return min(found), max(found)
 
     def _bends(self) -> list[int]:
-        bends = {end + back for stretch in self.stretches for end in stretch for back in (self.near, self.far)}
+        bends = {end + back for span in self.spans for end in span for back in (self.near, self.far)}
         return sorted(bend for bend in bends if abs(bend) < LIMIT // 2)
 
     def times(self, op: str, value: Value) -> Times:

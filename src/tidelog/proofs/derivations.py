@@ -163,7 +163,7 @@ class Derivations:
         return lookup
 
     def _load(self, atom: GroundAtom) -> _KnownAtom:
-        """Return what is known of an atom, which is at first what is given."""
+        """Return the known ranges of an atom; at first, these are those of the given facts."""
         known = self._known.get(atom)
         if known is None:
             known = self._known[atom] = _KnownAtom()

@@ -1,4 +1,4 @@
-"""The model that proofs refer to: what holds, what is given, and the rules, all on one grid."""
+"""The model that proofs refer to: all facts, the given facts among them, and the rules, all on one grid."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
+from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
 from tidelog.errors import Undecided
 from tidelog.language.fact_text import format_fact, format_value
@@ -101,7 +102,7 @@ def explain(
        └─ High(t1)@3  given
     """
     fact = program.to_fact(fact)
-    timed = data.with_time_arguments(program.temporal.temporal) if program.temporal else data
+    timed = read_time_arguments(program, data)
     require_arities(dict(program_arities(program)), timed, fact)
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))
     try:

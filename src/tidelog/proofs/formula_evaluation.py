@@ -15,7 +15,7 @@ from tidelog.proofs.encoded_rules import (
     shift_range,
 )
 from tidelog.proofs.fact_index import Ids
-from tidelog.timeline.grid import NEG_INF, POS_INF, add_left, add_right, negate, since
+from tidelog.timeline.grid import NEG_INF, POS_INF, negate, since
 from tidelog.timeline.time_sets import (
     ALWAYS,
     Pair,
@@ -81,7 +81,7 @@ def find_support(
             window = shift_range(target, negate(by), dense)
             there = find_times(arg, binding, window, lookup, dense)
             found = []
-            for part, source in choose_cover(target, [(_dilate_pair(pair, by, dense), pair) for pair in there]):
+            for part, source in choose_cover(target, [(shift_range(pair, by, dense), pair) for pair in there]):
                 found += find_support(arg, binding, choose_least_part(source, by, part, dense), lookup, dense)
             return found
         case Box(by, arg):
@@ -110,7 +110,7 @@ def _find_operand_parts(
     # Each way to cover a part of the target: a pair of the right operand, distances from it, and a pair of the left.
     ways: list[tuple[Pair, tuple[Pair, Pair, Pair | None]]] = []
     if near:
-        ways += [(_dilate_pair(pair, near, dense), (pair, near, None)) for pair in b]
+        ways += [(shift_range(pair, near, dense), (pair, near, None)) for pair in b]
     for left in a:
         for right in find_touching(b, (left[0] - 1, left[1] + 1)):
             reached = since(*left, *right, *by, dense)
@@ -135,10 +135,6 @@ def _intersect_closure(left: Pair, right: Pair, dense: bool) -> Pair:
     else:
         lo, hi = left[0] - 1, left[1] + 1
     return max(lo, right[0]), min(hi, right[1])
-
-
-def _dilate_pair(pair: Pair, by: Pair, dense: bool) -> Pair:
-    return add_left(pair[0], by[0], dense), add_right(pair[1], by[1], dense)
 
 
 def merge_facts(facts: list[tuple[GroundAtom, Pair]]) -> list[tuple[GroundAtom, Pair]]:

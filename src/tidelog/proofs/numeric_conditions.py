@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from tidelog.language.bindings import expression_variables
 from tidelog.language.comparisons import FLIPPED, constant_order
 from tidelog.language.fact_text import format_value
 from tidelog.language.printer import format_expression, format_literal
@@ -100,21 +101,13 @@ def describe_operations(
     bound = bind_values(binding, model.index)
     for side in (source.left, source.right):
         resolved = resolve_aggregates(side, values)
-        if isinstance(resolved, Operation) and all(name in bound for name in _variables(resolved)):
+        if isinstance(resolved, Operation) and all(name in bound for name in expression_variables(resolved)):
             undefined = _find_undefined(resolved, bound)
             text = model.decoder.format_expression(resolved if undefined is None else undefined[0], binding)
             if undefined is not None:
                 yield f"{text} is undefined: {undefined[1]}"
             else:
                 yield f"{text} is {format_value(evaluate(resolved, bound))}"
-
-
-def _variables(expression: Expression) -> Iterator[Variable]:
-    if isinstance(expression, Variable):
-        yield expression
-    elif isinstance(expression, Operation):
-        for arg in expression.args:
-            yield from _variables(arg)
 
 
 def _find_undefined(expression: Expression, bound: Mapping[Variable, Value]) -> tuple[Expression, str] | None:

@@ -27,6 +27,7 @@ from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.fact_text import parse_fact
 from tidelog.language.program import Program, read_text
 from tidelog.language.syntax import Fact
+from tidelog.language.time_arguments import read_dates
 from tidelog.language.time_text import parse_time, read_number
 from tidelog.language.wording import suggest
 from tidelog.timeline.interval import TimelineName
@@ -228,7 +229,9 @@ def _parse_facts(section: _Section, test: RuleTest) -> tuple[tuple[Fact, ...], b
     if section.value and section.word.startswith("expect"):
         section = replace(section, lines=[(section.place.line, section.value), *section.lines], value="")
     parsed = [parse_fact(line, test.source, number, temporal) for number, line in section.lines]
-    return tuple(fact for fact, _ in parsed), any(has_dates for _, has_dates in parsed)
+    times = test.program.time_arguments
+    facts = tuple(read_dates(fact, times.get(fact.predicate, ())) for fact, _ in parsed)
+    return facts, any(has_dates for _, has_dates in parsed)
 
 
 def _section_error(section: _Section, message: str) -> TidelogError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import tidelog as tl
+from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.schema import find_schema_file
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
@@ -69,8 +70,7 @@ def run_test(test: RuleTest) -> Outcome:
     data = tl.Dataset.from_facts(test.given)
     if test.files:
         data = data | tl.Dataset.load(*test.files, schema=find_schema_file(test.program.source))
-    if test.program.temporal is not None:
-        data = data.with_time_arguments(test.program.temporal.temporal)
+    data = read_time_arguments(test.program, data)
     end = _find_end(test, data)
     model = tl.materialise(test.program, data, query=test.queries, between=(-INF, end), timeline=test.timeline)
     mismatches = [Mismatch(fact, missing, "batch") for fact, missing in _find_differences(test, list(model), end)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tidelog.analysis.program_warnings import find_data_warnings, find_negated_predicates, find_program_warnings
 from tidelog.data.dataset import Dataset
+from tidelog.data.schema import find_schema_file
 from tidelog.errors import Diagnostic
 from tidelog.language.wording import suggest
 from tidelog.rule_tests.case_reader import RuleTest
@@ -24,7 +25,7 @@ def find_test_warnings(tests: Sequence[RuleTest], strict: bool | None = None) ->
     given = {fact.predicate for test in tests for fact in test.given}
     files = sorted({file for test in tests for file in test.files})
     if files:
-        given |= {name for name, _ in Dataset.load(*files).relations}
+        given |= {name for name, _ in Dataset.load(*files, schema=find_schema_file(program.source)).relations}
     queries = {name for test in tests for name in test.queries}
     # That facts of a negated predicate are missing may be the point of a test, unless its name looks misspelt.
     absent = {name for name in find_negated_predicates(program) if suggest(name, {*given, *program.predicates}) is None}

@@ -11,9 +11,10 @@ The packages; each imports only from those listed before it:
 Read `plan/job_plan.py` first, then `job/build.py` (`reason`, `build_job`). `tidelog run` starts in
 `pipeline/preparation.py`.
 
-A row of a source, such as a Kafka topic, becomes a fact on this way: `pipeline/sources` opens the source and parses
-Kafka's JSON, `pipeline/fact_queries` runs the SQL and finds the time columns, `worker/fact_packer` turns rows into
-packed facts. Late facts are separated and counted in `worker/late_facts`.
+A row of a source, such as a Kafka topic, becomes a fact in three steps: `pipeline/sources` opens the source and parses
+Kafka's JSON (`worker/declared_rows` does so where the pipeline declares the columns), `pipeline/fact_queries` runs the
+SQL and finds the time columns, and `worker/fact_packer` turns rows into packed facts. Late facts are separated and
+counted in `worker/late_facts`.
 """
 
 from tidelog.lazy_names import attach_lazy_names

@@ -76,14 +76,14 @@ class ClingoEncoding:
     def _any(self, texts: Sequence[str]) -> str:
         """Return an atom that holds if one of the texts does."""
         kept = _simplify(texts, neutral=FALSE, decisive=TRUE)
-        return kept[0] if len(kept) == 1 else self._named(("any", *kept), [[text] for text in kept])
+        return kept[0] if len(kept) == 1 else self._define_atom(("any", *kept), [[text] for text in kept])
 
     def _all(self, texts: Sequence[str]) -> str:
         """Return an atom that holds if all of the texts do."""
         kept = _simplify(texts, neutral=TRUE, decisive=FALSE)
-        return kept[0] if len(kept) == 1 else self._named(("all", *kept), [kept])
+        return kept[0] if len(kept) == 1 else self._define_atom(("all", *kept), [kept])
 
-    def _named(self, key: tuple[object, ...], bodies: Sequence[Sequence[str]]) -> str:
+    def _define_atom(self, key: tuple[object, ...], bodies: Sequence[Sequence[str]]) -> str:
         name = self._names.get(key)
         if name is None:
             name = self._names[key] = f"x({len(self._names)})"

@@ -16,7 +16,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import ALWAYS
 from tidelog.language.program import Program
-from tidelog.language.syntax import Fact
+from tidelog.language.syntax import Condition, Fact
 from tidelog.stable.grounding import GroundAtom
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import Interval, Time, TimelineName
@@ -51,6 +51,7 @@ class Problem:
 
 def prepare_problem(program: Program, data: Dataset, fact: Fact | None = None) -> Problem:
     """Compile a program and prepare its data; raise where times or ranges are not integers."""
+    require_no_numbers(program)
     compiled = compile_program(program, Target("stable"))
     data = prepare_data(program, with_program_facts(program, data), fact)
     return Problem(compiled, data, collect_fact_intervals(data))
@@ -59,6 +60,18 @@ def prepare_problem(program: Program, data: Dataset, fact: Fact | None = None) -
 def prepare_data(program: Program, data: Dataset, fact: Fact | None = None) -> Dataset:
     """Return data as the program reads it; raise where it does not fit, or has times that are not integers."""
     return InputFormat.of(program, "integer", "stable").prepare(data, fact)
+
+
+def require_no_numbers(program: Program) -> None:
+    """Raise if a rule computes: stable models are searched for among atoms that grounding can list."""
+    problems = []
+    for rule in program.rules:
+        condition = next((literal for literal in rule.body if isinstance(literal, Condition)), None)
+        if condition is not None:
+            message = f"stable models do not support the arithmetic, aggregates and tests of text in `{rule.text}`"
+            problems.append(Diagnostic("TL329", message, condition.place or rule.place))
+    if problems:
+        raise TidelogError(problems)
 
 
 def require_integer_timeline(timeline: TimelineName | None) -> None:

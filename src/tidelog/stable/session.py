@@ -31,6 +31,7 @@ from tidelog.stable.normal_form import NormalRule, orient_forward
 from tidelog.stable.problem import GRID, collect_fact_intervals, prepare_data, prepare_problem, require_bounded_facts
 from tidelog.stable.search_limits import MOST_WINDOWS
 from tidelog.stable.stream_components import Facts, NoWindowLeft, StreamComponents
+from tidelog.streaming.fact_input import read_fact
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import INF, Interval, Time
 
@@ -224,10 +225,11 @@ class StableReasoner:
     # Facts
 
     def _read(self, fact: str | Fact, now: int) -> Fact:
-        fact = self.program.to_fact(fact)
-        if fact.interval == Interval.always():
-            return Fact(fact.predicate, fact.args, Interval.point(Fraction(now)))
-        return fact
+        read, dated = read_fact(self.program, fact, Fraction(now))
+        self.dates |= dated
+        if read.interval == Interval.always():
+            return Fact(read.predicate, read.args, Interval.point(Fraction(now)))
+        return read
 
     def _require_in_order(self, data: Dataset, now: int) -> Facts:
         """Return the facts with the symbols of this reasoner; raise if one of them begins before the clock."""

@@ -66,7 +66,7 @@ def compute_shape(
 
 @dataclass(frozen=True, slots=True)
 class PastFlag:
-    """What a window keeps of all time at least `distance` ago.
+    """The part of a window about all times at least `distance` ago.
 
     The flag says whether the atom held at some time (Diamond), at every time (Box), or at some time since which `left`
     has held (Since).

@@ -12,6 +12,7 @@ from tidelog.compiler.flat_rules import Pair
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.language.time_text import format_iso
+from tidelog.language.wording import plural
 from tidelog.model import Repeat
 from tidelog.stable.atom_history import AtomHistory, JointRepetition, find_repetition_after, find_repetition_before
 from tidelog.stable.grounding import GroundAtom
@@ -133,4 +134,4 @@ class StableModel:
         return tuple(self._symbols.value(a) for a in atom[1])
 
     def __repr__(self) -> str:
-        return f"<StableModel of {len(self.facts)} facts in [{self.lo},{self.hi}]>"
+        return f"<StableModel of {plural(len(self.facts), 'fact')} in [{self.lo},{self.hi}]>"

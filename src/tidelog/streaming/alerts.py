@@ -300,17 +300,26 @@ def render_alerts(alerts: Iterable[Alert], form: str = "text", iso: bool = False
     return "".join(line + "\n" for line in lines).encode()
 
 
-def build_alert_sheet(alerts: Iterable[Alert], arity: int, changes: bool, names: Sequence[str] | None = None) -> Sheet:
-    """Build the table of alerts: of answers, or with `changes` of their starts and ends."""
+def build_alert_sheet(
+    alerts: Iterable[Alert],
+    arity: int,
+    changes: bool,
+    names: Sequence[str] | None = None,
+    times: tuple[int, ...] = (),
+) -> Sheet:
+    """Build the table of alerts: of answers, or with `changes` of their starts and ends.
+
+    The arguments at the positions `times` are times.
+    """
     if not changes:
-        return build_fact_sheet((alert for alert in alerts if isinstance(alert, Fact)), arity, names)
+        return build_fact_sheet((alert for alert in alerts if isinstance(alert, Fact)), arity, names, times)
     rows: list[tuple[Any, ...]] = [
         (alert.event, alert.predicate, *fill_arguments(alert.args, arity), alert.time, alert.closed)
         for alert in alerts
         if isinstance(alert, Change)
     ]
     columns = ("event", "predicate", *argument_names(arity, names), "time", "closed")
-    return Sheet(columns, ("text", "text", *argument_kinds(arity), "time", "text"), rows)
+    return Sheet(columns, ("text", "text", *argument_kinds(arity, times), "time", "text"), rows)
 
 
 def alert_time(alert: Alert) -> Time:

@@ -39,6 +39,8 @@ class AnswerColumns(NamedTuple):
     hi: Int64s
     grid: Grid
     symbols: Symbols
+    #: The positions of arguments that are times.
+    times: tuple[int, ...] = ()
 
     def groups(self, first: int, last: int) -> list[FactGroup]:
         """Return the answers from `first` to `last` in groups that end together, in time order."""
@@ -57,7 +59,7 @@ class AnswerColumns(NamedTuple):
 
 
 class Answers(Sequence[Fact]):
-    """Facts in time order; `Fact` objects are created when they are looked at."""
+    """Facts in time order; `Fact` objects are created on access."""
 
     __slots__ = ("_count", "_first", "_found", "_symbols")
 
@@ -93,12 +95,20 @@ class Answers(Sequence[Fact]):
         if format == "csv":
             from tidelog.data.fact_sheet import build_fact_sheet, render_csv
 
-            return render_csv(build_fact_sheet(self), iso)
+            return render_csv(build_fact_sheet(self, times=self._times), iso)
+        if isinstance(self._found, AnswerColumns):
+            found = [FactGroup(self._found.predicate, self.block()[0], self._found.grid)]
+        else:
+            found = list(self._found)
         return b"".join(
-            render_rows(self._symbols, name, rows, grid, iso=iso, format=format)
-            for name, rows, grid in self._groups()
+            render_rows(self._symbols, name, rows, grid, iso=iso, format=format, by_end=True, times=self._times)
+            for name, rows, grid in found
             if len(rows)
         )
+
+    @property
+    def _times(self) -> tuple[int, ...]:
+        return self._found.times if isinstance(self._found, AnswerColumns) else ()
 
     def _repr_html_(self) -> str:
         from tidelog.data.notebook_view import facts_to_html

@@ -28,9 +28,9 @@ def compile_query(program: Program, query: str, grid: Grid, bounded: bool) -> Co
 
 
 def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | None) -> bool:
-    """Return whether memory is bounded whatever the density of the stream.
+    """Return whether to use bounded memory, which does not grow with the density of the stream.
 
-    That is as asked for or, without a choice, where bounded memory applies and stores fewer predicates.
+    Without a choice in `memory`, it is used where it applies and stores fewer predicates.
     """
     if memory not in (None, "generic", "bounded"):
         choices = "choose generic or bounded, or leave the choice to the program"
@@ -62,7 +62,7 @@ def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | Non
 
 
 def _find_density_dependence(compiled: CompiledProgram) -> tuple[int, str] | None:
-    """Return a rule, by its number, because of which more facts are stored the denser a stream is, and why."""
+    """Return the number of a rule that makes memory grow with the density of the stream, and the reason."""
     for step in compiled.steps:
         return step.origin, "it computes with each of its rows"
     for rule in compiled.rules:

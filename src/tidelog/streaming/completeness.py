@@ -21,7 +21,7 @@ def compute_complete_bound(evaluation: Evaluation) -> Bound:
 
 
 def find_open_intervals(evaluation: Evaluation, after: Bound | None) -> tuple[Answers, Bound]:
-    """Find the intervals that began after a bound, if given, and are not known to end; also the bound of this."""
+    """Find the intervals that began after a bound, if given, and are not known to end; return also the bound."""
     grid, since = evaluation.grid, NEG_INF - 1
     if after is not None and not isinstance(after[0], float):
         ticks = int(after[0] * grid.denominator) * grid.tick

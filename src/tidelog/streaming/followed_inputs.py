@@ -22,7 +22,7 @@ MOST_HELD = 1_000_000
 class Patience:
     """How long a silent input holds the others back, in seconds, and how often an idle stream ticks.
 
-    None means for ever, and never.
+    None means that it holds them back for ever, and that the stream never ticks.
     """
 
     silence: float | None = None
@@ -36,7 +36,7 @@ def follow_inputs(
     stop: StopSignal | None,
     patience: Patience,
 ) -> Iterator[StreamPiece]:
-    """Yield what arrives at inputs, merged by time; with a heartbeat, an empty piece that often while nothing comes.
+    """Yield what arrives at inputs, merged by time; with a heartbeat, also empty pieces while nothing arrives.
 
     `prepare` finds the times of the facts of an input. An input that is behind holds the others back until it has been
     silent for a while.

@@ -31,7 +31,7 @@ def require_line_form(path: str) -> None:
 
 
 class LineDecoder:
-    """The lines of one input. `path` is the input as the user named it, and `name` that for messages.
+    """The lines of one input. `path` is the input as the user named it, `name` its name in messages.
 
     >>> decoder = LineDecoder("Beat=-.csv")
     >>> data, error = decoder.decode(b"node,time\\nn1,3\\n", 1)

@@ -1,6 +1,7 @@
 """Files that grow, and pipes: inputs of a stream that give their lines as they are written.
 
-A file that is replaced (rotated) is read to its end, then the new one from its beginning; so is a file that was cut.
+A file that is replaced (rotated) is read to its end, then the new one from its beginning. A file that was truncated is
+read from its beginning, too.
 """
 
 from __future__ import annotations

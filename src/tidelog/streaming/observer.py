@@ -1,4 +1,4 @@
-"""The protocol of those who watch a stream while it is reasoned over, such as pages."""
+"""The protocol of observers of a running stream, such as the live page."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Evaluation:
         at: OutputTimesLike | None,
     ) -> None:
         self.program = program
-        self.query = query
+        self.query, self.times = query, program.time_arguments.get(query, ())
         self.grid = grid
         self.input_format = InputFormat.of(program, grid.timeline, "stream")
         self.bounded = bounded
@@ -125,9 +125,13 @@ class Evaluation:
 
     @property
     def held(self) -> tuple[int, int]:
-        """The number of intervals held that will be forgotten, and of those that are kept for ever."""
+        """The number of intervals and rows held that will be forgotten, and of intervals that are kept for ever."""
         endless, held = (int(self.store.meta[place]) for place in (store_tables.ENDLESS, store_tables.HELD))
-        return held - endless, endless
+        return held - endless + self.count_rows(), endless
+
+    def count_rows(self) -> int:
+        """Return how many rows aggregations keep."""
+        return 0 if self.numbers is None else self.numbers.count_held()
 
     def work(self) -> Int64s:
         """Return the work of each rule of the program since this evaluation began; see `RuleCost`."""
@@ -140,7 +144,8 @@ class Evaluation:
 
     def answers(self, rows: Rows) -> AnswerColumns:
         """Return intervals of the query as answers."""
-        return AnswerColumns(self.query, len(rows.args), rows.args.T.ravel(), rows.lo, rows.hi, self.grid, self.symbols)
+        args, times = rows.args.T.ravel(), self.times
+        return AnswerColumns(self.query, len(rows.args), args, rows.lo, rows.hi, self.grid, self.symbols, times)
 
     # Plans and grid
 
@@ -241,6 +246,7 @@ class Evaluation:
         """Move to the position of a saved evaluation, without its facts. Return new numbers of constants, if any."""
         self.grid = Grid(self.grid.dense, denominator)
         self.at[: REPORTED + 1] = positions
+        self.numbers = None  # which are those of another grid
         self._compile()
         ids = self.symbols.adopt_texts(*names)
         self._rank()
@@ -288,7 +294,8 @@ class Evaluation:
         assert self.numbers is not None
         known = len(self.symbols)
         at = self.at
-        queue, at[CHANGES] = self.numbers.aggregate(self.form.waiting[at[GROUP]].aggregations, int(at[TARGET]))
+        due = self.form.waiting[at[GROUP]].aggregations
+        queue, at[CHANGES] = self.numbers.aggregate(due, int(at[TARGET]), self.store.rows)
         if len(self.symbols) > known:
             self._rank()
         return queue
@@ -375,7 +382,8 @@ class Evaluation:
         rows, taken, step, violated = self.stepper.take(
             self.engine, self.task, self.at, self.output, todo, first, stop, self
         )
-        return AnswerColumns(self.query, self.task.arity, *rows, self._answer_grid, self.symbols), taken, step, violated
+        found = AnswerColumns(self.query, self.task.arity, *rows, self._answer_grid, self.symbols, self.times)
+        return found, taken, step, violated
 
     def _begin_recursion(self, todo: Todo) -> None:
         """Evaluate a recursion through time up to the first fact; raise if it holds there, for it has no beginning."""

@@ -20,6 +20,7 @@ from tidelog.analysis.query_names import known_predicates, require_known_predica
 from tidelog.compiler.choose_grid import find_grid
 from tidelog.compiler.compiled_program import Memory, Target
 from tidelog.compiler.passes import check_program
+from tidelog.compiler.prepare_facts import read_time_arguments, with_program_facts
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import finer
 from tidelog.data.symbol_table import Symbols
@@ -30,10 +31,11 @@ from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import DurationLike, TimeLike, to_dated_time, to_duration, to_retention, to_time
-from tidelog.streaming import fact_input, snapshot
+from tidelog.streaming import snapshot
 from tidelog.streaming.answers import AnswerColumns, AnswerList, Answers, RuleCost, StreamStep, share_costs
 from tidelog.streaming.compiled_query import choose_memory
 from tidelog.streaming.completeness import compute_complete_bound, find_certain_pieces, find_open_intervals
+from tidelog.streaming.fact_input import read_facts
 from tidelog.streaming.fact_log import FactLog, explain_from_log
 from tidelog.streaming.output_times import DelayLike, OutputTimesLike, parse_delays
 from tidelog.streaming.query_evaluation import Evaluation
@@ -91,7 +93,7 @@ class Reasoner:
         #: The facts that arrived, for `explain`.
         self.fact_log = None if remember is None else FactLog(to_retention(remember))
         delays = parse_delays(delay)
-        data = fact_input.load_background(program, background)
+        data = with_program_facts(program, background)
         require_known_predicates([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
         #: Whether times were given as dates, so that answers are printed with dates.
         self.dates = data.dates
@@ -120,11 +122,8 @@ class Reasoner:
         self._roll_back()
         clock, dated = to_dated_time(t)
         self.dates |= dated
-        if isinstance(facts, Dataset):
-            data = fact_input.read_time_arguments(self.program, facts)
-        else:
-            data = fact_input.read_facts(self.program, list(facts), clock)
-            self.dates |= data.dates
+        data = read_facts(self.program, facts, clock)
+        self.dates |= data.dates
         self.evaluation.fit(clock)
         data = self.evaluation.on_grid(data)
         step = self._run_step(clock, False, data)
@@ -186,13 +185,14 @@ class Reasoner:
     # What the reasoner holds, costs and can explain
 
     def count_held_atoms(self) -> dict[str, int]:
-        """Count the atoms held per predicate; the memory of operators counts as `(operators)`."""
+        """Count the atoms held per predicate; `(operators)` and `(aggregates)` stand for what these keep."""
         self._roll_back()
         counts: dict[str, int] = {}
         for number, predicate in enumerate(self.evaluation.form.names):
             name = "(operators)" if is_hidden(predicate) else predicate
             counts[name] = counts.get(name, 0) + self.evaluation.store.size(number)
-        return counts
+        rows = self.evaluation.count_rows()
+        return counts | ({"(aggregates)": rows} if rows else {})
 
     def rule_work(self) -> Int64s:
         """Return the work per rule since this reasoner was created or loaded, in the unit of `RuleCost.work`."""
@@ -253,7 +253,7 @@ class Reasoner:
         evaluation = self.evaluation
         if until is not None:
             evaluation.fit(to_time(until))
-        data = fact_input.read_time_arguments(self.program, data)
+        data = read_time_arguments(self.program, data)
         self.dates |= data.dates
         data = evaluation.on_grid(data)
         if self.fact_log is not None:
@@ -426,13 +426,13 @@ class Reasoner:
     ) -> Iterator[StreamStep]:
         """Yield the records of evaluated steps, each counted as it is given out."""
         clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
-        begin = 0
+        begin, kept = 0, self.evaluation.count_rows()
         grid, any_late = self.evaluation.grid, bool(batch.late)
         rows = zip(clocks, counts, taken[first:stop].tolist(), strict=True)
-        for number, (clock, count, (finite, endless, nanoseconds, end)) in enumerate(rows, first):
+        for number, (clock, count, (finite, endless, spent, end)) in enumerate(rows, first):
             late = self._count_late(batch, number) if any_late else _NONE
             self.facts_taken += count
-            self.last_step = StreamStep(clock, grid, count, finite, endless, nanoseconds, (found, begin, end), late)
+            self.last_step = StreamStep(clock, grid, count, finite + kept, endless, spent, (found, begin, end), late)
             begin = end
             yield self.last_step
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.compiler.compiled_program import CompiledProgram
+from tidelog.compiler.prepare_facts import with_program_facts
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import finer, refine_pairs
 from tidelog.engine.fact_store import Rows, Store
@@ -19,7 +20,6 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json, program_to_json
 from tidelog.language.syntax_json import nodes_to_json
-from tidelog.streaming import fact_input
 from tidelog.streaming.compiled_query import compile_query
 from tidelog.streaming.state_format import unpack
 from tidelog.streaming.state_migration import SavedState, describe_migration, select_kept_facts
@@ -71,7 +71,7 @@ def restore_reasoner(
     """
     evaluation = reasoner.evaluation
     reasoner.dates, reasoner.late_count, reasoner.facts_taken = meta["dates"], meta["late"], meta["taken"]
-    known = fact_input.load_background(reasoner.program, background)
+    known = with_program_facts(reasoner.program, background)
     factor = 1
     if changed and evaluation.grid.dense:  # the new rules, or what they read, may need a finer grid
         denominator = lcm(meta["denominator"], evaluation.grid.denominator, known.denominator)

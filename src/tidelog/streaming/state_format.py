@@ -76,9 +76,11 @@ def unpack(data: bytes, source: str = "the state") -> tuple[Meta, dict[str, Arra
     The arrays are writable. Raises a TidelogError for anything that is not a complete state of this format.
     """
     if not data.startswith(_MAGIC):
-        raise _damaged(f"{source} is not a saved state of tidelog", "name a file that `tidelog stream --state` wrote")
+        raise _damaged_state_error(
+            f"{source} is not a saved state of tidelog", "name a file that `tidelog stream --state` wrote"
+        )
     if len(data) < _FRONT:
-        raise _damaged(f"{source} is cut off: it ends after {len(data)} bytes")
+        raise _damaged_state_error(f"{source} is cut off: it ends after {len(data)} bytes")
     sizes = data[len(_MAGIC) : len(_MAGIC) + _SIZES.size]
     number, header_size, arrays_size = _SIZES.unpack(sizes)
     digest = blake2b(sizes, digest_size=_DIGEST)
@@ -88,11 +90,11 @@ def unpack(data: bytes, source: str = "the state") -> tuple[Meta, dict[str, Arra
         if number != FORMAT and len(data) == whole:
             raise _other_format(source, number)
         cut = f"is cut off: {len(data)} of {whole} bytes are there" if len(data) < whole else "is damaged"
-        raise _damaged(f"{source} {cut}")
+        raise _damaged_state_error(f"{source} {cut}")
     if number != FORMAT:
         raise _other_format(source, number)
     if len(data) != _FRONT + header_size + arrays_size:
-        raise _damaged(f"{source} is damaged")
+        raise _damaged_state_error(f"{source} is damaged")
     header = json.loads(data[_FRONT : _FRONT + header_size])
     start = _FRONT + header_size
     found = {}
@@ -146,7 +148,7 @@ def _mode(target: Path) -> int:
         return 0o666 & ~mask
 
 
-def _damaged(message: str, help: str = "start again without it, or from an older copy") -> TidelogError:
+def _damaged_state_error(message: str, help: str = "start again without it, or from an older copy") -> TidelogError:
     return TidelogError(Diagnostic("TL401", message, help=help))
 
 

@@ -1,7 +1,7 @@
 """Move a saved state onto changed rules: which facts still mean the same, and from when answers are complete again.
 
 The facts held of a predicate mean the same under changed rules if its definition, the rules that it depends on, is the
-same. So facts of the input and of predicates with an unchanged definition are kept, and all others are derived anew
+same. So facts of the input and of predicates with an unchanged definition are kept, and all others are derived again
 from them. For `Diamondminus[0,b]` with another b, the last time at which its argument held is known, and with it the
 value of the operator from now on.
 
@@ -37,7 +37,7 @@ from tidelog.timeline.interval import format_time
 class SavedState:
     """A saved state: its rules, the facts it holds, and its position in the stream.
 
-    Forgetting counts from `base`; `seen` is the last position of which facts may have arrived.
+    Forgetting counts from `base`; `seen` is the last position from which facts may have arrived.
     """
 
     program: Program
@@ -220,7 +220,7 @@ def describe_migration(
     """Yield notes on what could not be kept, and from which time answers are complete."""
     anew = sorted(name for name in kept.lost if not is_internal(name) and name in form.arities)
     if anew:
-        yield f"derived anew from now on, since their rules have changed: {', '.join(anew)}"
+        yield f"derived again from now on, since their rules have changed: {', '.join(anew)}"
     hidden = [name for name in kept.lost if is_hidden(name)]
     forgotten = {other for name in hidden for other in _find_dependencies(old.form, name) if not is_hidden(other)}
     unsure = sorted(name for name in forgotten if name in form.arities and name not in kept.rows)

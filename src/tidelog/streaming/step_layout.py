@@ -319,7 +319,7 @@ def _first_argument(facts: Facts, r: int, row: int) -> Number:
 
 @kernel
 def _invert(places: Array, order: Array) -> bool:
-    """Write the inverse of a permutation into an array of -1; return False if it is none."""
+    """Write the inverse of a permutation into an array of -1; return False if it is not a permutation."""
     for row in range(len(places)):
         place = places[row]
         if place < 0 or place >= len(order) or order[place] >= 0:

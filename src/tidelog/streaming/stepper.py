@@ -57,7 +57,7 @@ class Stepper:
         stop: int,
         decisions: Decisions,
     ) -> tuple[retention.Found, Int64s, int, Inconsistent | None]:
-        """Take steps, perhaps not all.
+        """Take steps, possibly not all.
 
         Return answers, records, the next step, and the violated constraint if there is one.
         """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tidelog.analysis.value_types import ValueColumn, merge_columns
+from tidelog.analysis.value_columns import ValueColumn, merge_columns
 from tidelog.data.bad_rows import BadRows
 from tidelog.data.data_files import find_table_predicates, name_source, strip_predicate
 from tidelog.data.dataset import Dataset
@@ -28,7 +28,7 @@ from tidelog.streaming.live_input import LiveInput, Position
 from tidelog.streaming.merged_input import InputMerger, merge_files
 from tidelog.streaming.stream_reader import StopSignal, StreamPiece, is_live, read_pieces
 
-#: Seconds after which a silent input holds the others back no longer, unless there is a heartbeat.
+#: Seconds after which a silent input no longer holds the others back, unless there is a heartbeat.
 SILENCE = 10.0
 
 

@@ -11,6 +11,7 @@ from tidelog.compiler import opcodes
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.encode import Numbering, encode_plans
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule
+from tidelog.compiler.late_rows import find_late_rows
 from tidelog.compiler.opcodes import Code
 from tidelog.compiler.order_joins import Plan, SizeOf, order_joins
 from tidelog.engine import agenda, store_tables
@@ -108,11 +109,15 @@ def build_engine(
     if any(rule.comparisons for rule in compiled.rules):
         store.ranks = np.asarray(ranks(), np.int64)
     store.preds[[numbers[name] for name in compiled.transient], store_tables.TRANSIENT] = 1
-    store.preds[[numbers[source] for _, source in compiled.numeric_edges], store_tables.LOGGED] = 1
+    late = find_late_rows(compiled.rules, compiled.calculations, compiled.aggregations).values()
+    logged = {source for _, source in compiled.numeric_edges} | {name for found in late for name in found.sources}
+    store.preds[[numbers[name] for name in logged], store_tables.LOGGED] = 1
     plans = plan_stream(compiled, lambda name: store.size(numbers[name]))
     numbering = Numbering(numbers, tuple(compiled.arities.values()), intern, store.index)
     code = encode_plans(list(plans.plans), plans.triggers, numbering)
     watched = dict.fromkeys(plans.negations.readers, 1 << agenda.RULES)
+    for name in (name for component in compiled.components if component.slice for name in component.predicates):
+        watched[numbers[name]] = watched.get(numbers[name], 0) | agenda.RECURSION
     query = numbers[compiled.query]
     store.watch(watched | {query: watched.get(query, 0) | 1 << agenda.ANSWERS})
     return StreamEngine(store, plans, code)

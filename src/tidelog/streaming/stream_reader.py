@@ -172,7 +172,7 @@ def split_background(data: Dataset) -> tuple[Dataset, Dataset]:
 
 
 def cut_after(data: Dataset, until: Fraction, patience: Fraction) -> tuple[Dataset, bool]:
-    """Cut a dataset before the first fact that begins more than `patience` after `until`; return also whether it was.
+    """Cut a dataset before the first fact that begins more than `patience` after `until`; tell whether it was cut.
 
     Facts that arrive after such a fact are too late in any case.
 
@@ -180,7 +180,7 @@ def cut_after(data: Dataset, until: Fraction, patience: Fraction) -> tuple[Datas
     >>> [str(fact.interval) for fact in data], over
     (['1', '6', '2'], True)
     """
-    end = _bound(until + patience, data.denominator)
+    end = _last_position_by(until + patience, data.denominator)
     over = [order_of(r)[r.lo > end] for r in data.relations.values()]
     first = min((int(some.min()) for some in over if len(some)), default=len(data))
     if first == len(data):
@@ -188,7 +188,7 @@ def cut_after(data: Dataset, until: Fraction, patience: Fraction) -> tuple[Datas
     return select_rows(data, {key: order_of(r) < first for key, r in data.relations.items()}), True
 
 
-def _bound(t: Fraction, denominator: int) -> int:
+def _last_position_by(t: Fraction, denominator: int) -> int:
     """Return the last position on the doubled grid at which a fact begins at t or before."""
     ticks = t * denominator
     return 2 * (ticks.numerator // ticks.denominator) + (ticks.denominator > 1)

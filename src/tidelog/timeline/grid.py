@@ -93,7 +93,7 @@ def _require_in_range(at: int, end: Time) -> int:
 
 def time_overflow(what: str, place: Place | None = None) -> TidelogError:
     """Build the error for a time, or a time step, that does not fit on the grid."""
-    return TidelogError(Diagnostic("TL204", f"{what} leaves 63 bits", place))
+    return TidelogError(Diagnostic("TL204", f"{what} does not fit into 63 bits", place))
 
 
 def negate(pair: tuple[int, int]) -> tuple[int, int]:

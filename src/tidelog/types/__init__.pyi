@@ -2,7 +2,7 @@
 
 __all__: list[str]
 
-from tidelog.analysis.value_types import ValueColumn as ValueColumn
+from tidelog.analysis.value_columns import ValueColumn as ValueColumn
 from tidelog.compiler.compiled_program import Memory as Memory
 from tidelog.data.bad_rows import BadRow as BadRow
 from tidelog.data.bad_rows import BadRows as BadRows
@@ -18,6 +18,8 @@ from tidelog.data.symbol_table import Symbols as Symbols
 from tidelog.engine.fact_store import Int64s as Int64s
 from tidelog.engine.fact_store import Rows as Rows
 from tidelog.language.fact_text import FactFormat as FactFormat
+from tidelog.language.syntax import Aggregate as Aggregate
+from tidelog.language.syntax import AggregateFunction as AggregateFunction
 from tidelog.language.syntax import Atom as Atom
 from tidelog.language.syntax import Binary as Binary
 from tidelog.language.syntax import BinaryOp as BinaryOp
@@ -25,8 +27,10 @@ from tidelog.language.syntax import BodyLiteral as BodyLiteral
 from tidelog.language.syntax import Bottom as Bottom
 from tidelog.language.syntax import Comparison as Comparison
 from tidelog.language.syntax import Constant as Constant
+from tidelog.language.syntax import Expression as Expression
 from tidelog.language.syntax import Formula as Formula
 from tidelog.language.syntax import Literal as Literal
+from tidelog.language.syntax import Operation as Operation
 from tidelog.language.syntax import Rule as Rule
 from tidelog.language.syntax import TemporalAtom as TemporalAtom
 from tidelog.language.syntax import TemporalLiteral as TemporalLiteral

@@ -4,18 +4,21 @@ and which rules are left out because they follow from others."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tidelog.analysis.predicate_graph import find_needed_rules, restrict_to_query
 from tidelog.analysis.time_reach import find_reads
 from tidelog.errors import TidelogError
+from tidelog.language.aggregate_checks import map_aggregates
+from tidelog.language.bindings import rule_aggregates
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
-from tidelog.language.syntax import Rule
+from tidelog.language.syntax import Aggregate, AggregateFunction, Condition, Rule
 from tidelog.language.wording import join_words
-from tidelog.timeline.interval import Time, TimelineName, format_time
+from tidelog.timeline.interval import INF, Time, TimelineName, format_time
 from tidelog.windows.forward_query import build_forward_query
 from tidelog.windows.redundant_rules import drop_redundant_rules, explain_redundancy
 from tidelog.windows.uniform_validity import find_uniform_window
@@ -35,7 +38,8 @@ def explain_memory(program: Program, query: str | None = None, timeline: Timelin
         f" {_format_rule_numbers(sorted({numbers[other] for other in others}))} and is left out"
         for place, others in redundant.items()
     )
-    return *_explain_retention(kept, line), *left_out, *_explain_windows(program, query)
+    aggregates = (sentence for number, rule in kept for sentence in _explain_aggregates(number, rule))
+    return *_explain_retention(kept, line), *aggregates, *left_out, *_explain_windows(program, query)
 
 
 def compute_retention(
@@ -83,8 +87,46 @@ def _longest_lookback(rules: Iterable[Rule], timeline: TimelineName) -> dict[str
     return back
 
 
+#: For each function over an unbounded window, what it keeps for a group.
+_UNBOUNDED = {AggregateFunction.COUNT: "a number", AggregateFunction.AVG: "a sum and a number"}
+
+
+def _explain_aggregates(number: int, rule: Rule) -> Iterator[str]:
+    """Yield what each aggregate of a rule keeps, and for how long."""
+    for aggregate in rule_aggregates(rule):
+        name, range = aggregate.function.value, aggregate.range
+        if range is None:
+            kept = "the start of what holds, per group" if name == "start" else "the rows that hold, per group"
+        elif range.hi == INF and aggregate.distinct:
+            kept = "all distinct values, per group"
+        elif range.hi == INF:
+            kept = f"{_UNBOUNDED.get(aggregate.function, 'one value')} per group"
+        elif aggregate.function is AggregateFunction.DURATION:
+            kept = f"the intervals of the last {format_time(range.hi)}, per group"
+        else:
+            kept = f"the occurrences of the last {format_time(range.hi)}, per group"
+        yield f"{name}{range.with_brackets() if range else ''} of rule {number} keeps {kept}"
+
+
+def _without_unbounded_windows(rule: Rule) -> Rule:
+    """Return a rule whose aggregates over unbounded windows have none: they keep values instead of facts."""
+
+    def close(aggregate: Aggregate) -> Aggregate:
+        unbounded = aggregate.range is not None and aggregate.range.hi == INF
+        return replace(aggregate, range=None) if unbounded else aggregate
+
+    body = (
+        replace(literal, left=map_aggregates(literal.left, close), right=map_aggregates(literal.right, close))
+        if isinstance(literal, Condition)
+        else literal
+        for literal in rule.body
+    )
+    return replace(rule, body=tuple(body))
+
+
 def _explain_retention(rules: Sequence[tuple[int, Rule]], timeline: TimelineName) -> Iterator[str]:
     """Yield why each predicate is kept, and how much shorter it would be kept without the responsible rules."""
+    rules = [(number, _without_unbounded_windows(rule)) for number, rule in rules]
     for predicate, most in sorted(_longest_lookback((rule for _, rule in rules), timeline).items()):
         if most <= 0:
             continue

@@ -257,10 +257,10 @@ class _ReachabilitySearch:
         return None
 
     def _build_invariant(self, orbits: Sequence[Orbit]) -> Invariant:
-        def named(literal: int) -> tuple[GroundAtom, int, bool]:
+        def name_literal(literal: int) -> tuple[GroundAtom, int, bool]:
             return *self.step.variables[abs(literal)], literal > 0
 
-        return Invariant(tuple(tuple(map(named, image)) for orbit in orbits for image in orbit))
+        return Invariant(tuple(tuple(map(name_literal, image)) for orbit in orbits for image in orbit))
 
 
 def _permutations(product: ProductProgram, step: ProductStep) -> Iterator[dict[int, int]]:

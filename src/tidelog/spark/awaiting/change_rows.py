@@ -16,7 +16,8 @@ from tidelog.hypothetical.ground_facts import Scalar
 from tidelog.hypothetical.supported_answers import format_atom
 from tidelog.language.fact_text import format_value
 from tidelog.language.printer import format_time_term
-from tidelog.language.syntax import TemporalAtom, Value
+from tidelog.language.syntax import TemporalAtom
+from tidelog.language.syntax_json import value_from_json
 from tidelog.language.time_text import format_iso
 from tidelog.spark.worker import answer_columns
 from tidelog.timeline.interval import Time
@@ -117,7 +118,7 @@ def changes_to_arrow(payload: bytes, columns: ChangeColumns) -> Any:
     arrays["step"] = pa.array([found["step"]] * len(changes), pa.int64())
     for i, kind in enumerate(columns.args, 1):
         known = (change["bindings"].get(f"Arg{i}") for change in changes)
-        values = [None if value is None else _decode_value(value) for value in known]
+        values = [None if value is None else value_from_json(value) for value in known]
         arrays[f"arg{i}"] = answer_columns.constants_to_arrow(values, kind)
     arrays["time"] = times([change["bindings"].get(TIME_VARIABLE, [None])[0] for change in changes])
     arrays["watermark"] = times([found["clock"]] * len(changes))
@@ -130,12 +131,11 @@ def changes_to_arrow(payload: bytes, columns: ChangeColumns) -> Any:
 
 
 def _encode_value(value: Scalar) -> Any:
-    """Encode a value as JSON: names as strings, numbers in a list, fractions as strings in a list."""
+    """Encode a value as JSON: names as strings, numbers in a list, fractions as strings in a list.
+
+    `value_from_json` decodes it.
+    """
     return value if isinstance(value, str) else [value if isinstance(value, int) else str(value)]
-
-
-def _decode_value(value: str | list[int | str]) -> Value:
-    return value if isinstance(value, str) else Fraction(value[0])
 
 
 def make_line_writer(predicate: str, columns: ChangeColumns) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -166,7 +166,7 @@ def format_changes(payload: bytes, predicate: str, columns: ChangeColumns) -> li
     written = []
     for change in found["changes"]:
         known = change["bindings"]
-        args = ",".join(format_value(_decode_value(known[name])) if name in known else name for name in names)
+        args = ",".join(format_value(value_from_json(known[name])) if name in known else name for name in names)
         answer = (
             predicate
             + (f"({args})" if args else "")

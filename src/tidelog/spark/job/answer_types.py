@@ -1,7 +1,7 @@
 """The Spark types of the arguments of answers, inferred from the rules and the columns of the facts.
 
 A computed value has the type that SQL users expect: integers stay integers, decimals keep their digits, a division or
-an average is a double, a count a bigint, and what `start` gives a time.
+an average is a double, a count a bigint, and the result of `start` a time.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def reason(
 ) -> DataFrame:
     """Return all answers to a query over fact DataFrames: a DataFrame of the same kind, batch or streaming.
 
-    A fact DataFrame holds the arguments in order, then `time`, or `start`, `end` and maybe `closed`; without any of
-    these its facts hold always. Answers have columns `arg1`, `arg2`, ..., `start`, `end`, `closed`; an empty start or
-    end is infinite. Options are those of `JobOptions`, as keywords (`buckets=8, delay="30s"`) or as one object.
+    A fact DataFrame holds the arguments in order, then `time`, or `start`, `end` and optionally `closed`; without any
+    of these its facts always hold. Answers have columns `arg1`, `arg2`, ..., `start`, `end`, `closed`; an empty start
+    or end is infinite. Options are those of `JobOptions`, as keywords (`buckets=8, delay="30s"`) or as one object.
     """
     return build_job(spark, program, query, facts, to_options(options, keywords)).answers()
 

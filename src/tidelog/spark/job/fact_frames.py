@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
 
+from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
 from tidelog.data.dataset import Dataset
 from tidelog.data.symbol_table import Symbols
@@ -23,7 +24,8 @@ _TIME_COLUMNS = ("time", "start", "end", "closed")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
 _LAW = (
-    "a fact DataFrame has the arguments in order, then `time`, or `start`, `end` and maybe `closed`, or no time at all"
+    "a fact DataFrame has the arguments in order, then `time`, or `start`, `end` and optionally `closed`, "
+    "or no time at all"
 )
 
 
@@ -111,9 +113,7 @@ def collect_background(
     program: Program, given: Dataset | None, facts: Mapping[str, DataFrame], columns: Mapping[str, FactColumns]
 ) -> Dataset:
     """Collect the facts that every bucket knows from the start: `given`, and DataFrames that are not streaming."""
-    data = given or Dataset()
-    if program.temporal:
-        data = data.with_time_arguments(program.temporal.temporal)
+    data = read_time_arguments(program, given or Dataset())
     for name, frame in facts.items():
         data = data | _collect_facts(select_fact_columns(frame, columns[name]), columns[name])
     require_arities(program_arities(program), data)

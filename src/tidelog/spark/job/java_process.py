@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from subprocess import TimeoutExpired
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
 
@@ -23,6 +24,7 @@ def explain_lost_java(spark: SparkSession, log: str | None) -> Iterator[None]:
     Once it has ended, every call of PySpark fails with an error of the network, such as `Connection refused`.
     """
     process = getattr(spark.sparkContext._gateway, "proc", None)
+    _silence_lost_counters(spark)
     try:
         yield
     except Exception as problem:
@@ -35,6 +37,20 @@ def explain_lost_java(spark: SparkSession, log: str | None) -> Iterator[None]:
         if process.returncode is None:
             raise
         raise TidelogError(_lost_java_error(process.returncode, log)) from None
+
+
+def _silence_lost_counters(spark: SparkSession) -> None:
+    """Let PySpark's receiver of counters end without a traceback when Java, which sends them, is gone."""
+    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is None:
+        return
+    show = server.handle_error
+
+    def handle_error(request: object, address: object) -> None:
+        if not isinstance(sys.exception(), EOFError | ConnectionError):
+            show(request, address)
+
+    server.handle_error = handle_error
 
 
 def _lost_java_error(code: int | None, log: str | None) -> Diagnostic:

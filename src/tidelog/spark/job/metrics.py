@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from tidelog.language.printer import format_rule
 from tidelog.language.syntax import Rule
 from tidelog.language.time_text import format_iso
-from tidelog.timeline.interval import INF, Time, format_time
+from tidelog.timeline.interval import INF, format_time, read_time
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -90,7 +90,7 @@ def summarise_batch(
             held[predicate] = held.get(predicate, 0) + count
     sizes = [step["window_facts"] for step in latest.values()]
     slowest = max(seconds, key=lambda where: seconds[where], default=None)
-    clocks = [_parse_clock(step["t"]) for step in latest.values()]
+    clocks = [read_time(step["t"]) for step in latest.values()]
     return {
         **totals,
         "held": dict(sorted(held.items())),
@@ -217,7 +217,3 @@ def _spark_metrics(progress: StreamingQueryProgress) -> dict[str, Any]:
 def _rate(rate: float) -> float:
     """Round a rate; Spark reports NaN if no rows arrived, which JSON cannot hold."""
     return round(rate, 1) if rate == rate and rate < INF else 0.0
-
-
-def _parse_clock(text: str) -> Time:
-    return {"inf": INF, "-inf": -INF}.get(text) or Fraction(text)

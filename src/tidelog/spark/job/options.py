@@ -38,7 +38,7 @@ class JobOptions:
     #: The number of engines that share the work. Default: `spark.sql.shuffle.partitions`.
     buckets: int | None = None
     timeline: TimelineName | None = None
-    #: Set rows without a value for an argument or a time aside instead of failing.
+    #: Set aside rows without a value for an argument or a time, instead of failing.
     set_aside: bool = False
 
     #: Rows of sources that cannot be read, as JSON in a column `row`: set aside as well, or the job fails at the first.
@@ -83,7 +83,7 @@ class JobOptions:
 
 
 class JobKeywords(TypedDict, total=False):
-    """The fields of `JobOptions` as keywords, without `awaiting`; a test holds the two together."""
+    """The fields of `JobOptions` as keywords, without `awaiting`; a test keeps the two in step."""
 
     background: Dataset | None
     buckets: int | None

@@ -7,7 +7,7 @@ a column of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tidelog.spark.pipeline.pipeline_config import Source
@@ -41,7 +41,7 @@ def select_good_rows(frame: DataFrame) -> DataFrame:
     """Return the rows that could be read.
 
     The last condition is always true. It needs all columns: Spark would otherwise read only those that a query uses,
-    and take a row for good whose other columns are bad.
+    and accept a row although its other columns are bad.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -68,34 +68,26 @@ def select_bad_rows(frame: DataFrame, source: Source) -> DataFrame | None:
 
 def _describe_rows(batches: Iterator[Any]) -> Iterator[Any]:
     """Describe the rows of files that Spark could not read. It does not know their lines."""
-    import pyarrow as pa
-
-    for batch in batches:
-        pairs = zip(batch[BAD_ROW].to_pylist(), batch[FILE].to_pylist(), strict=True)
-        reason = "the row cannot be read with the schema of the source"
-        rows = [
-            json.dumps({"file": file, "line": None, "reason": reason, "row": text}, ensure_ascii=False)
-            for text, file in pairs
-            if text is not None
-        ]
-        yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], ["row"])
+    return _describe(batches, "row", lambda file: (file, None))
 
 
 def _describe_records(batches: Iterator[Any]) -> Iterator[Any]:
-    """Describe the records of topics that Spark could not read."""
+    """Describe the records of topics that Spark could not read; offsets take the place of lines."""
+    return _describe(batches, "record", lambda own: (f"{own['topic']}[{own['partition']}]", own["offset"]))
+
+
+def _describe(batches: Iterator[Any], noun: str, locate: Callable[[Any], tuple[str, int | None]]) -> Iterator[Any]:
+    """Yield a JSON object for every row that Spark could not read; `locate` finds its file and line."""
     import pyarrow as pa
 
     for batch in batches:
-        pairs = zip(batch[BAD_ROW].to_pylist(), batch[FILE].to_pylist(), strict=True)
-        reason = "the record cannot be read with the schema of the source"
-        rows = [
-            json.dumps(
-                {"file": f"{own['topic']}[{own['partition']}]", "line": own["offset"], "reason": reason, "row": text},
-                ensure_ascii=False,
-            )
-            for text, own in pairs
-            if text is not None
-        ]
+        rows: list[str] = []
+        for text, origin in zip(batch[BAD_ROW].to_pylist(), batch[FILE].to_pylist(), strict=True):
+            if text is not None:
+                file, line = locate(origin)
+                reason = f"the {noun} cannot be read with the schema of the source"
+                bad = {"file": file, "line": line, "reason": reason, "row": text}
+                rows.append(json.dumps(bad, ensure_ascii=False))
         yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], ["row"])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.analysis.value_types import ValueColumn, ValueType
+from tidelog.analysis.value_columns import ValueColumn, ValueType
 from tidelog.data.bad_rows import MOST_ERRORS
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.wording import plural, suggest

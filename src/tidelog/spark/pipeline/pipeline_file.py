@@ -67,9 +67,9 @@ class _PipelineReader:
     def read_pipeline(self, file: str, top: TomlTable) -> Pipeline:
         mode = top.choice("mode", ("stream", "batch")) or "stream"
         name = top.text("name") or Path(file).stem
-        rules = top.required("rules")
+        rules = top.required_text("rules")
         program = self._read_program(rules, top)
-        query = top.required("query")
+        query = top.required_text("query")
         schema = self._read_schema(rules)
         sources = self._read_sources(top.table("sources", required=True), mode == "stream", schema)
         declared = find_declared_facts(sources)
@@ -222,7 +222,7 @@ class _PipelineReader:
             table.refuse("TL805", f"`{name}` cannot be the name of a source", law="names in SQL: letters, digits, _")
         source = Source(
             name,
-            format=table.required("format"),
+            format=table.required_text("format"),
             path=self._resolve(table.text("path")),
             schema=table.text("schema"),
             options=table.options("options"),
@@ -246,7 +246,7 @@ class _PipelineReader:
             return FactQuery(predicate, table, None, None, None, None, None, None, False, place)
         fact = FactQuery(
             predicate,
-            sql=table.required("sql"),
+            sql=table.required_text("sql"),
             time=table.text("time"),
             start=table.text("start"),
             end=table.text("end"),
@@ -297,7 +297,7 @@ class _PipelineReader:
             return None
         table = sinks.table("metrics")
         table.choice("format", ("jsonl",))
-        path = self._resolve(table.required("path"))
+        path = self._resolve(table.required_text("path"))
         table.finish()
         return path
 

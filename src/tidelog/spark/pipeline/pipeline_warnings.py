@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from tidelog.analysis.program_warnings import find_data_warnings, find_program_warnings, make_strict, select_rules
-from tidelog.analysis.value_types import ValueColumn, find_type_conflicts
+from tidelog.analysis.value_columns import ValueColumn
+from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.data.dataset import Dataset
 from tidelog.data.input_warnings import find_sort_warnings
 from tidelog.errors import Diagnostic

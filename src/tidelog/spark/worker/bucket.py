@@ -29,7 +29,7 @@ from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
 from tidelog.model import relation_of
 from tidelog.spark.plan.job_plan import JobPlan, StagePlan
 from tidelog.spark.plan.state_layout import explain_layout_change
-from tidelog.spark.worker.alert_rows import pack_alerts as packed_alerts
+from tidelog.spark.worker.alert_rows import pack_alerts
 from tidelog.spark.worker.end_of_time import end_copy, split_at_end
 from tidelog.spark.worker.late_facts import split_late_facts
 from tidelog.spark.worker.packed_rows import (
@@ -192,7 +192,7 @@ class Bucket:
         """Add the alerts of the last answers to the rows; return their number."""
         found = compute_last_alerts(alerts, step.answers, until)
         if found:
-            rows.append(Row(self.number, OUTPUT_STAGE, ANSWER, packed_alerts(found, self.reasoner.dates)))
+            rows.append(Row(self.number, OUTPUT_STAGE, ANSWER, pack_alerts(found, self.reasoner.dates)))
         return len(found)
 
     def save(self) -> bytes:
@@ -322,7 +322,7 @@ class Bucket:
         found = compute_alerts(self.reasoner, self.alerts, result.answers)
         self.alert_count = len(found)
         if found:
-            yield Row(self.number, OUTPUT_STAGE, ANSWER, packed_alerts(found, self.reasoner.dates))
+            yield Row(self.number, OUTPUT_STAGE, ANSWER, pack_alerts(found, self.reasoner.dates))
 
     def _clock_rows(self) -> Iterator[Row]:
         """Tell every bucket of the next stage up to which time this one is complete."""

@@ -1,0 +1,84 @@
+"""What a column of data holds, numbers or text, and how a conflict between two of them is described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from tidelog.errors import Diagnostic, Place
+from tidelog.language.printer import format_term
+from tidelog.language.syntax import Constant
+from tidelog.language.time_text import read_number
+
+ValueType = Literal["number", "text", "mixed"]
+#: A predicate and the number of one of its arguments, from 0.
+Position = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """One argument of a predicate in one source of data: the type of its values, and where they are for a reader.
+
+    Without a predicate, it is an expression or a constant of a rule, with its text in `column`.
+    """
+
+    predicate: str
+    position: int
+    type: ValueType
+    source: str
+    column: str | None = None
+    #: Whether some of the texts look like numbers.
+    numeric_text: bool = False
+
+    @property
+    def holds_numbers(self) -> bool:
+        return self.type != "text"
+
+    def __str__(self) -> str:
+        if not self.predicate:
+            return f"the {self.source} {self.column}"
+        where = f"column `{self.column}`" if self.column else f"argument {self.position + 1} of {self.predicate}"
+        return f"{where} of {self.source}" if self.source else where
+
+
+def merge_columns(columns: Iterable[ValueColumn]) -> list[ValueColumn]:
+    """Merge the descriptions of parts of the same source."""
+    merged: dict[tuple[str, int, str], ValueColumn] = {}
+    for column in columns:
+        key = (column.predicate, column.position, column.source)
+        known = merged.get(key)
+        merged[key] = column if known is None else merge_types(known, column)
+    return list(merged.values())
+
+
+def merge_types(known: ValueColumn, more: ValueColumn) -> ValueColumn:
+    """Return the first column with the types of both."""
+    numeric_text = known.numeric_text or more.numeric_text
+    return replace(known, type=known.type if known.type == more.type else "mixed", numeric_text=numeric_text)
+
+
+def describe_constant(term: Constant) -> ValueColumn:
+    """Describe a constant of a rule as a column that holds nothing else."""
+    number = isinstance(term.value, Fraction)
+    looks = isinstance(term.value, str) and read_number(term.value) is not None
+    return ValueColumn("", 0, "number" if number else "text", "constant", format_term(term), looks)
+
+
+def describe_conflict(left: ValueColumn, right: ValueColumn, place: Place | None, reason: str) -> Diagnostic:
+    """Build the warning for two columns of different types that meet for a reason."""
+    number, text = (left, right) if right.type == "text" or left.type == "number" else (right, left)
+    message = f"{describe_values(number)}, and {describe_values(text, number)}, but {reason}"
+    return Diagnostic("TL208", message, place, severity="warning")
+
+
+def describe_values(column: ValueColumn, beside: ValueColumn | None = None) -> str:
+    """Say what a column holds; `beside` a column of numbers, without repeating the verb."""
+    if not column.predicate:
+        return f"{column} is a {column.type}"
+    if column.type == "mixed" or (beside and beside.type == "mixed" and column.numeric_text):
+        kind = "numbers and text" if column.type == "mixed" else "text that looks like numbers"
+        return f"{column} holds {kind}"
+    verb = "" if beside and beside.predicate and beside.type == "number" else " holds"
+    return f"{column}{verb} only {'numbers' if column.type == 'number' else 'text'}"
