@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,16 @@ def read_line(process: subprocess.Popen[bytes]) -> str:
     return process.stdout.readline().decode().rstrip("\n")
 
 
+@contextmanager
+def stop_on_failure(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill a process when a test fails, which would otherwise wait for its end."""
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+
+
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     with running_broker(tmp_path / "broker") as running:
@@ -138,7 +149,9 @@ def test_topics_are_read_to_their_ends_and_continued_at_their_offsets(sh: Shell,
 def test_topics_are_followed_while_the_broker_is_killed_and_absence_is_noticed(folder: Path, broker: Broker) -> None:
     create(broker, orders=2, payments=1)
     now = int(time.time())
-    with start_command(folder, *command(broker), "--follow", "--heartbeat", "500ms", "--changes", "start") as process:
+    # With a heartbeat the clock is the present, and records take a while to arrive, so they are allowed a delay.
+    options = ("--follow", "--heartbeat", "500ms", "--delay", "5s", "--changes", "start")
+    with start_command(folder, *command(broker), *options) as process, stop_on_failure(process):
         produce(broker, "orders", [(0, {"order": "a", "placed": (now - 8) * 1000})])
         produce(broker, "payments", [(0, {"order": "b", "ts": now - 7})])
         assert "Overdue(a)" in read_line(process), "nothing arrives, and its time is over"
