@@ -174,6 +174,14 @@ def test_a_stream_refuses_a_new_value_that_an_aggregate_would_have_to_look_back_
     assert raised.value.diagnostics[0].code == "TL313"
 
 
+def test_a_stream_looks_back_over_a_not_that_reads_no_outside_value() -> None:
+    program = tl.Program.parse("E(X) :- A(X), duration[0,9]{ B(Y), not C(Y) } >= X.")
+    reasoner = tl.Reasoner(program, "E")
+    answers = reasoner.push(0, ["B(1)@[0,4]", "C(1)@[3,4]"]) + reasoner.push(5, ["A(3)"]) + reasoner.push(6, ["A(4)"])
+    answers += reasoner.finish()
+    assert [format_fact(fact) for fact in answers] == ["E(3)@5"]
+
+
 def name_ways(plan: Plan) -> Iterator[str]:
     """Yield in which ways a plan feeds a stream and asks for answers."""
     yield "in bulk" if plan.bulk else "one by one"

@@ -251,11 +251,19 @@ def cannot_look_back(rule: Rule) -> bool:
     for aggregate in body_aggregates(rule.body):
         over_time = aggregate.range is not None or aggregate.function is AggregateFunction.START
         group = outside & brace_variables(aggregate)
-        denied = any(isinstance(literal, Literal) and literal.negated for literal in aggregate.body)
         endless = aggregate.range is not None and aggregate.range.hi == INF
-        if over_time and (endless or denied) and not group <= bound_variables(aggregate.body, outside):
+        missing = group - bound_variables(aggregate.body, outside)
+        if over_time and missing and (endless or _denies_by(aggregate, missing)):
             return True
     return False
+
+
+def _denies_by(aggregate: Aggregate, missing: set[str]) -> bool:
+    """Whether a `not` in the braces reads variables that only literals with the missing ones bind, or these."""
+    apart = [literal for literal in aggregate.body if not literal_variables(literal) & missing]
+    known = bound_variables(apart, set())
+    denied = (literal for literal in aggregate.body if isinstance(literal, Literal) and literal.negated)
+    return any(not literal_variables(literal) <= known for literal in denied)
 
 
 # Sums that leave 63 bits
@@ -293,14 +301,21 @@ def _has_large_sum(aggregate: Aggregate, rule: Rule, world: World) -> bool:
 
 
 def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Binding]:
-    """Return bindings of the variables that the braces use but do not bind, from the rest of the rule."""
+    """Return bindings of the variables that the braces use but do not bind, from the atoms and equations outside.
+
+    Aggregates have a value for each of them, whether or not other conditions of the rule hold.
+    """
     missing = world.group_of(aggregate) - bound_variables(aggregate.body, set())
     if not missing:
         return [{}]
     plain = [literal for literal in rule.body if not body_aggregates([literal])]
     positive = [literal for literal in plain if not (isinstance(literal, Literal) and literal.negated)]
     bound = bound_variables(positive, set())
-    rest = [literal for literal in positive if isinstance(literal, Literal) or literal_variables(literal) <= bound]
+    rest = [
+        literal
+        for literal in positive
+        if isinstance(literal, Literal) or (literal.op == "=" and literal_variables(literal) <= bound)
+    ]
     found = [{name: binding[name] for name in missing} for binding, _ in solve_body(rest, {}, world)]
     return unique(found)
 

@@ -134,7 +134,8 @@ REASONING_CODES = (
             "sum{ A : Payment(Id, A) } adds two payments of 4000000000000000000.",
             "measure in a larger unit: thousands instead of single units.",
         ),
-        law="sums and averages are exact, on a common denominator, in 63 bits",
+        law="sums and averages are exact, on a common denominator, in 63 bits; they are computed for every group that the "
+        "atoms of the rule bind, whatever its other conditions",
         help="use a larger unit, or round the values first: floor(A * 100) / 100 has the denominator 100",
     ),
     DiagnosticEntry(
@@ -146,7 +147,7 @@ REASONING_CODES = (
             "give the window an end, or give the facts of A as background.",
         ),
         law="values that braces only compare with, or deny with, are known before the first fact unless the window has "
-        "an end and the braces have no `not`",
+        "an end and no `not` in the braces reads them",
         help="bind the variable by an atom in the braces, give the window an end, or give these values as background",
     ),
     DiagnosticEntry(

@@ -19,15 +19,20 @@ from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import (
     atom_variables,
     bound_inside,
-    expression_variables,
     group_variables,
     has_value_without_rows,
     literal_variables,
 )
 from tidelog.language.comparisons import FLIPPED, compare
+from tidelog.language.conjunction_steps import (
+    find_step,
+    is_ready,
+    remove_renamings,
+    variables_after,
+    variables_used_after,
+)
 from tidelog.language.core_rules import OR_ELSE, Aggregation, Assign, Calculation, CoreProgram, Test
 from tidelog.language.hidden_predicates import hidden_name
-from tidelog.language.substitution import substitute_formula, substitute_literal
 from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,
@@ -98,7 +103,7 @@ class _Desugaring:
         if not _needs_desugaring(rule):
             self._emit(rule)
             return
-        head, literals = _without_renamings(rule.head, rule.body)
+        head, literals = remove_renamings(rule.head, rule.body)
         rule = replace(rule, head=head, body=tuple(literals))
         options: list[list[_Option]] = []
         body: list[BodyLiteral] = []
@@ -213,8 +218,7 @@ class _Desugaring:
         rule: Rule,
     ) -> Aggregation:
         """Add an aggregation, with a rule for its rows unless they are those of one atom."""
-        body = list(aggregate.body)
-        inside = {v: None for literal in body for v in literal_variables(literal)}
+        inside = {v: None for literal in aggregate.body for v in literal_variables(literal)}
         local = [v for v in inside if v not in group]
         values, computed = self._values(aggregate)
         # At one point in time rows count only by their values, if equal values count once.
@@ -227,7 +231,9 @@ class _Desugaring:
             columns = list(dict.fromkeys([*group, *values]))
         else:
             columns = list(dict.fromkeys([*group, *local, *values]))
-        body += [*computed, *self._domains(aggregate, group, rule)]
+        domains = list(self._domains(aggregate, group, rule))
+        read = [*columns, *(v for condition in computed for v in literal_variables(condition))]
+        body = [*self._separate_negation(aggregate, domains, read, rule), *computed, *domains]
         rows = _as_plain_atom(body, columns)
         if rows is None:
             rows = Atom(self._name("rows"), tuple(columns), aggregate.place)
@@ -275,6 +281,28 @@ class _Desugaring:
             self._conjunction(domain, list(_binders(variable, rule)), rule)
             yield Literal(domain)
 
+    def _separate_negation(
+        self, aggregate: Aggregate, domains: Sequence[Literal], needed: Sequence[Variable], rule: Rule
+    ) -> list[BodyLiteral]:
+        """Return the literals of the braces, those without an outside value as one atom if one of them is negated.
+
+        A stream can look back over a rule without negation when a new outside value arrives, but not over one with it.
+        """
+        body = list(aggregate.body)
+        outside = {v for domain in domains for v in literal_variables(domain)}
+        apart = [literal for literal in body if outside.isdisjoint(literal_variables(literal))]
+        rest = [literal for literal in body if literal not in apart]
+        bound = bound_inside(replace(aggregate, body=tuple(apart)), ())
+        read = {*needed, *(v for literal in rest for v in literal_variables(literal))}
+        tested = [literal for literal in apart if not isinstance(literal, Literal) or literal.negated]
+        used = {v for literal in apart for v in literal_variables(literal) if v in read or literal in tested}
+        denies = any(isinstance(literal, Literal) for literal in tested)
+        if not outside or not denies or not used <= bound.keys():
+            return body
+        part = Atom(self._name("part"), tuple(v for v in bound if v in read), aggregate.place)
+        self._conjunction(part, apart, rule)
+        return [Literal(part), *rest]
+
     def _no_rows(
         self, aggregation: Aggregation, aggregate: Aggregate, group: tuple[Variable, ...], rule: Rule
     ) -> Literal:
@@ -312,17 +340,17 @@ class _Desugaring:
 
     def _conjunction(self, head: Formula, body: Sequence[BodyLiteral], source: Rule) -> None:
         """Add rules for a body without aggregates: one, or two with a calculation between them."""
-        head, body = _without_renamings(head, body)
+        head, body = remove_renamings(head, body)
         bound = atom_variables(body)
-        waiting = [literal for literal in body if not _is_ready(literal, bound)]
+        waiting = [literal for literal in body if not is_ready(literal, bound)]
         steps: list[Assign | Test] = []
         known = set(bound)
         conditions = [literal for literal in waiting if not isinstance(literal, Literal)]
         while conditions:
-            found = next((c for c in conditions if _step_of(c, known) is not None), None)
+            found = next((c for c in conditions if find_step(c, known) is not None), None)
             if found is None:
                 break
-            step = _step_of(found, known)
+            step = find_step(found, known)
             assert step is not None
             steps.append(step)
             conditions.remove(found)
@@ -334,13 +362,13 @@ class _Desugaring:
             return
         late = [literal for literal in waiting if isinstance(literal, Literal)]
         assigned = {step.variable: None for step in steps if isinstance(step, Assign)}
-        used = _variables_used_after(steps, late, head)
+        used = variables_used_after(steps, late, head)
         inputs = Atom(self._name("in"), tuple(v for v in bound if v in used))
         self._rule(inputs, ready, source)
         if isinstance(head, Atom) and not late:
             self.calculations.append(Calculation(head, inputs, tuple(steps), self.number))
             return
-        after = _variables_after(late, head)
+        after = variables_after(late, head)
         computed = Atom(self._name("out"), tuple(v for v in (*inputs.args, *assigned) if v in after))
         self.calculations.append(Calculation(computed, inputs, tuple(steps), self.number))
         self._rule(head, [Literal(computed), *late], source)
@@ -353,57 +381,6 @@ def _may_skip_all_rows(aggregate: Aggregate) -> bool:
     """
     computed = any(isinstance(value, Operation) for value in aggregate.values)
     return aggregate.function is AggregateFunction.COUNT and computed
-
-
-def _without_renamings(head: Formula, body: Sequence[BodyLiteral]) -> tuple[Formula, Sequence[BodyLiteral]]:
-    """Replace variables that are equal to a constant or to a bound variable, and that nothing else binds."""
-    while True:
-        bound = atom_variables(body)
-        for equation in body:
-            if isinstance(equation, Literal) or equation.op != "=":
-                continue
-            for variable, term in ((equation.left, equation.right), (equation.right, equation.left)):
-                if (
-                    isinstance(variable, Variable)
-                    and variable not in bound
-                    and (isinstance(term, Constant) or (isinstance(term, Variable) and term in bound))
-                ):
-                    by = {variable: term}
-                    head = substitute_formula(head, by)
-                    body = [substitute_literal(literal, by) for literal in body if literal is not equation]
-                    break
-            else:
-                continue
-            break
-        else:
-            return head, body
-
-
-def _is_ready(literal: BodyLiteral, bound: Iterable[Variable]) -> bool:
-    """Return whether a literal can be evaluated before any calculation."""
-    match literal:
-        case Condition():
-            return False
-        case Literal(_, False):
-            return True
-        case _:
-            return set(literal_variables(literal)) <= set(bound)
-
-
-def _step_of(literal: BodyLiteral, known: set[Variable]) -> Assign | Test | None:
-    """Return how a condition is evaluated once some variables are known; None if it has to wait."""
-    assert isinstance(literal, Comparison | Condition)
-    if set(literal_variables(literal)) <= known:
-        return Test(literal.op, literal.left, literal.right)
-    if literal.op == "=":
-        for variable, expression in ((literal.left, literal.right), (literal.right, literal.left)):
-            if (
-                isinstance(variable, Variable)
-                and variable not in known
-                and set(expression_variables(expression)) <= known
-            ):
-                return Assign(variable, expression)
-    return None
 
 
 def _binders(variable: Variable, rule: Rule) -> Iterator[BodyLiteral]:
@@ -422,19 +399,6 @@ def _binders(variable: Variable, rule: Rule) -> Iterator[BodyLiteral]:
             is_equation = isinstance(literal, Comparison | Condition) and literal.op == "="
             if is_equation and not any(body_aggregates([literal])):
                 yield literal
-
-
-def _variables_used_after(steps: Iterable[Assign | Test], late: Iterable[Literal], head: Formula) -> set[Variable]:
-    used = set(_variables_after(late, head))
-    for step in steps:
-        expressions = (step.expression,) if isinstance(step, Assign) else (step.left, step.right)
-        used |= {variable for expression in expressions for variable in expression_variables(expression)}
-    return used
-
-
-def _variables_after(late: Iterable[Literal], head: Formula) -> set[Variable]:
-    used = {v for literal in late for v in literal_variables(literal)}
-    return used | {t for atom in formula_atoms(head) for t in atom.args if isinstance(t, Variable)}
 
 
 def _as_plain_atom(body: Sequence[BodyLiteral], columns: Sequence[Variable]) -> Atom | None:
