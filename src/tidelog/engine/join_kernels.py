@@ -254,6 +254,20 @@ def first_interval(words: Array, at: int, iv: Array, start: int, length: int, no
 
 
 @inlined_kernel
+def merge_diamonds(
+    iv: Array, start: int, length: int, i: int, hi: int, r_lo: int, r_hi: int, now_hi: int, dense: bool
+) -> tuple[int, int]:
+    """Join the values of `Diamondminus` over interval i and over those after it while they overlap or touch.
+
+    Return the last interval that was joined, and where the joined value ends; values beyond `now_hi` do not matter.
+    """
+    while hi < now_hi and i + 1 < length and add_left(iv[start + i + 1, 0], r_lo, dense) <= hi + 1:
+        i += 1
+        hi = add_right(iv[start + i, 1], r_hi, dense)
+    return i, hi
+
+
+@inlined_kernel
 def operand_times(
     words: Array, at: int, known_lo: int, known_hi: int, now_lo: int, now_hi: int, new_lo: int, new_hi: int, dense: bool
 ) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from tidelog.compiler.opcodes import (
     CUT,
     DEFER,
+    DIAMOND,
     H_HI,
     H_LO,
     KEEPER,
@@ -46,6 +47,7 @@ from tidelog.engine.join_kernels import (
     first_interval,
     is_full,
     log_pieces,
+    merge_diamonds,
     next_gap,
     open_level,
     operand_times,
@@ -305,6 +307,9 @@ def run(
                         elif kind == RIGHT_OPERAND and op == SINCE and r_hi == POS_INF:
                             # The earliest right operand gives all that later ones give.
                             i = length
+                        elif kind == LOOKUP and highs[level + 1] == now_hi:
+                            # Later intervals add nothing to one that reaches the end.
+                            i = length
                         else:
                             # Bindings of deeper levels never touch this level's registers, so they still stand.
                             i += 1
@@ -315,6 +320,8 @@ def run(
                                 if lo > now_hi:
                                     i = length
                                     break
+                                if op == DIAMOND:
+                                    i, hi = merge_diamonds(iv, start, length, i, hi, r_lo, r_hi, now_hi, dense)
                                 lo, hi = max(lo, now_lo), min(hi, now_hi)
                             else:
                                 if known_lo - 1 > now_hi:
