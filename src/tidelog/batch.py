@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,15 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time, to_time
 from tidelog.model import Answer, Model
+from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.timeline.interval import INF, Interval, TimelineName
 
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
     from tidelog.data.relation import Relation
 
+
+T = TypeVar("T")
 
 _ONE_OF_BOTH = "use `between` to cut answers, and `until` to stop time as at the end of a stream"
 
@@ -61,8 +64,11 @@ def materialise(
         if between is not None:
             raise TidelogError(Diagnostic("TL305", "give either a range of time or its end", help=_ONE_OF_BOTH))
         data, between = data.until(to_finite_time(until)), (-INF, until)
-    run = prepare_run(program, data, names, timeline=timeline, span=_parse_span(between))
-    extents = run.solve(stops=until is not None)
+    span = _parse_span(between)
+    run, extents = solve_run(
+        lambda finer: prepare_run(program, data, names, timeline=timeline, span=span, denominator=finer),
+        lambda run: run.solve(stops=until is not None),
+    )
     answers = {name: extents[name] for name in names}
     if run.span is not None:
         answers = {name: extent.within(*run.span) for name, extent in answers.items()}
@@ -80,7 +86,16 @@ def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: Time
     """
     fact = program.to_fact(fact)
     choose_queries(program, data, fact.predicate)
-    run = prepare_run(program, data, (fact.predicate,), timeline=timeline, span=fact.interval, fact=fact)
+    asked, names = fact, (fact.predicate,)
+    return solve_run(
+        lambda finer: prepare_run(
+            program, data, names, timeline=timeline, span=asked.interval, fact=asked, denominator=finer
+        ),
+        lambda run: _answer(run, asked),
+    )[1]
+
+
+def _answer(run: BatchRun, fact: Fact) -> Answer:
     try:
         extents = solve(run.problem, run.span)
     except Unsettled as unsettled:
@@ -138,15 +153,19 @@ def prepare_run(
     timeline: TimelineName | None = None,
     span: Interval | None = None,
     fact: Fact | None = None,
+    denominator: int = 1,
 ) -> BatchRun:
-    """Compile a program and bring its data onto the grid, ready for the engine to find the queries."""
+    """Compile a program and bring its data onto the grid, ready for the engine to find the queries.
+
+    Times are multiples of `1/denominator`, or finer.
+    """
     expected = InputFormat.of(program, choose_timeline(program, timeline), "batch")
     data = expected.prepare(with_program_facts(program, data), fact)
     asked = [] if span is None else [Fraction(end).denominator for end in (span.lo, span.hi) if abs(end) != INF]
     arities = dict(data.relations.keys())
     if fact is not None:
         arities.setdefault(fact.predicate, len(fact.args))
-    denominator = lcm(needed_denominator(program, data), *asked)
+    denominator = lcm(denominator, needed_denominator(program, data), *asked)
     compiled = compile_program(program, Target("batch", queries, timeline, denominator, arities))
     grid = compiled.grid
     data = data.with_denominator(grid.denominator) if grid.denominator != data.denominator else data
@@ -157,6 +176,20 @@ def prepare_run(
     }
     problem = Problem(compiled, given, data.symbols)
     return BatchRun(data, problem, None if span is None else grid.to_pair(span) or (0, -1))
+
+
+def solve_run(prepare: Callable[[int], BatchRun], ask: Callable[[BatchRun], T]) -> tuple[BatchRun, T]:
+    """Prepare a run and ask it for a result, again on a finer grid as long as computed values need one.
+
+    `prepare` gets the denominator of the grid. Return the run that gave the result, and the result.
+    """
+    denominator = 1
+    while True:
+        run = prepare(denominator)
+        try:
+            return run, ask(run)
+        except FinerGridNeeded as needed:
+            denominator = lcm(denominator, needed.denominator)
 
 
 def choose_queries(program: Program, data: Dataset, query: str | Iterable[str] | None) -> tuple[str, ...]:

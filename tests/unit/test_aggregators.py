@@ -13,9 +13,10 @@ from tidelog.language.fact_text import parse_fact
 from tidelog.language.syntax import AggregateFunction as Function
 from tidelog.language.syntax import Value
 from tidelog.numeric.aggregation import AggregationPlan, Aggregator
-from tidelog.numeric.durations import DurationAggregator, DurationPlan, FinerGridNeeded
+from tidelog.numeric.durations import DurationAggregator, DurationPlan
 from tidelog.numeric.number_kernels import compare_constants, compare_products
 from tidelog.numeric.numbers import LARGE, Numbers
+from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.numeric.rows import Rows
 from tidelog.timeline.grid import POS_INF, Grid
 

@@ -134,8 +134,8 @@ REASONING_CODES = (
             "sum{ A : Payment(Id, A) } adds two payments of 4000000000000000000.",
             "measure in a larger unit: thousands instead of single units.",
         ),
-        law="sums and averages are exact, on a common denominator, in 63 bits; they are computed for every group that the "
-        "atoms of the rule bind, whatever its other conditions",
+        law="sums and averages are exact, on a common denominator, in 63 bits; they are computed for every group that "
+        "the atoms of the rule bind, whatever its other conditions",
         help="use a larger unit, or round the values first: floor(A * 100) / 100 has the denominator 100",
     ),
     DiagnosticEntry(
@@ -149,6 +149,18 @@ REASONING_CODES = (
         law="values that braces only compare with, or deny with, are known before the first fact unless the window has "
         "an end and no `not` in the braces reads them",
         help="bind the variable by an atom in the braces, give the window an end, or give these values as background",
+    ),
+    DiagnosticEntry(
+        "TL314",
+        "a duration over a stream that is compared with a finer computed value",
+        Example(
+            "situation",
+            "E(X) :- Limit(X, M), V = M / 3, duration[0,1h]{ Hot(X) } >= V runs over a stream with Limit(a,1).",
+            "compute V as floor(M / 3), or give a background fact with the number 1/3.",
+        ),
+        law="while a stream runs, times are multiples of one unit, which comes from the times and numbers that have "
+        "arrived",
+        help="round the value with floor or ceil, or give a number with that denominator in a background fact",
     ),
     DiagnosticEntry(
         "TL321",

@@ -21,6 +21,7 @@ from tidelog.engine.fact_store import Int32s, Int64s, Rows
 from tidelog.engine.numeric_steps import NumericSteps, find_shift, order_columns, order_results, shift_rows
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
+from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 
@@ -79,10 +80,18 @@ class RunningNumbers:
                 known = self._move(step, rows_of(self._numbers[step.input.predicate]))
                 self.steps.replay(step, self.form, known.clip(NEG_INF, self._until[step]), self._until[step])
             rows = Rows.concatenate(self._arrived[step], len(step.input.args)).clip(self._until[step] + 1, POS_INF)
-            found = self.steps.advance(step, rows, until)
+            try:
+                found = self.steps.advance(step, rows, until)
+            except FinerGridNeeded as needed:
+                raise self._finer_grid_error(step, needed.denominator) from None
             self._arrived[step], self._until[step] = [], until
             records.append(self._pack(step.head.predicate, order_results(step, found)))
         return _concatenate(records), self.next_change()
+
+    def _finer_grid_error(self, step: Aggregation, denominator: int) -> TidelogError:
+        rule = self.form.source.rules[step.origin]
+        message = f"`{rule.text}` compares a duration with a computed value that has the denominator {denominator}"
+        return TidelogError(Diagnostic("TL314", message, rule.place))
 
     def _move(self, step: Aggregation, rows: Rows) -> Rows:
         """Return rows as an aggregator takes them."""

@@ -195,7 +195,8 @@ class _Desugaring:
     def _compared_options(self, aggregate: Aggregate, op: str, value: Term, rule: Rule) -> list[_Option]:
         """Return the ways to read a comparison of an aggregate with a number or, for durations, a value."""
         group = group_variables(aggregate, rule)
-        keys = group if isinstance(value, Constant) or value in group else (*group, value)
+        # A value that the duration is compared with is the last key.
+        keys = group if isinstance(value, Constant) else (*(v for v in group if v != value), value)
         head = Atom(self._name("agg"), keys, aggregate.place)
         aggregation = self._aggregation(head, aggregate, keys, (op, value), rule)
         options = [_Option(Literal(head))]

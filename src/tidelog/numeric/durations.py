@@ -26,7 +26,7 @@ from tidelog.numeric.aggregation import AggregationPlan, Aggregator
 from tidelog.numeric.duration_kernels import DurationState, Intervals, find_groups, find_next_event, sweep_durations
 from tidelog.numeric.hash_tables import grow_rows, make_table, rebuild_table
 from tidelog.numeric.numbers import Numbers
-from tidelog.numeric.refinement import refine_left, refine_lefts, refine_right
+from tidelog.numeric.refinement import FinerGridNeeded, refine_left, refine_lefts, refine_right
 from tidelog.numeric.rows import Int32s, Int64s, Rows
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
 
@@ -54,14 +54,6 @@ class DurationPlan:
     op: str | None
     limit: Value | None
     grid: Grid
-
-
-class FinerGridNeeded(Exception):
-    """A limit is not a whole number of ticks; the grid needs the denominator."""
-
-    def __init__(self, denominator: int) -> None:
-        super().__init__(f"the grid needs the denominator {denominator}")
-        self.denominator = denominator
 
 
 class DurationAggregator:

@@ -13,6 +13,14 @@ from tidelog.numeric.rows import Int64s
 from tidelog.timeline.grid import LIMIT, time_overflow
 
 
+class FinerGridNeeded(Exception):
+    """A limit is not a whole number of ticks; the grid needs the denominator."""
+
+    def __init__(self, denominator: int) -> None:
+        super().__init__(f"the grid needs the denominator {denominator}")
+        self.denominator = denominator
+
+
 def refine_left(at: int, factor: int) -> int:
     """Return a left end on a grid that is `factor` times as fine; a gap begins where it began."""
     return at if abs(at) >= LIMIT else (at - (at & 1)) * factor + (at & 1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING
 
 from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, find_predicate_components, head_atom
-from tidelog.batch import prepare_run
+from tidelog.batch import BatchRun, prepare_run, solve_run
 from tidelog.engine.extent import Extent, Tail
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
@@ -106,9 +106,11 @@ def build_explained_model(
 
     Times are multiples of `1/denominator`, or finer.
     """
-    fine = Interval.point(Fraction(1, denominator)) if denominator > 1 else None
-    run = prepare_run(program, data, _collect_predicates(program, data, query), timeline=timeline, span=fine)
-    extents = replace(run, span=None).solve()
+    names = _collect_predicates(program, data, query)
+    run, extents = solve_run(
+        lambda finer: prepare_run(program, data, names, timeline=timeline, denominator=lcm(denominator, finer)),
+        BatchRun.solve,
+    )
     grid, symbols = run.compiled.grid, run.data.symbols
     rules: dict[str, list[EncodedRule]] = {}
     reach = 0
