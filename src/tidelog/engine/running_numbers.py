@@ -78,8 +78,11 @@ class RunningNumbers:
             if step in self._outdated:
                 self._outdated.discard(step)
                 known = self._move(step, rows_of(self._numbers[step.input.predicate]))
-                self.steps.replay(step, self.form, known.clip(NEG_INF, self._until[step]), self._until[step])
-            rows = Rows.concatenate(self._arrived[step], len(step.input.args)).clip(self._until[step] + 1, POS_INF)
+                # Rows that have begun are replayed with their ends, which may lie ahead.
+                self.steps.replay(step, self.form, known.where(known.lo <= self._until[step]), self._until[step])
+                rows = known.where(known.lo > self._until[step])
+            else:
+                rows = Rows.concatenate(self._arrived[step], len(step.input.args)).clip(self._until[step] + 1, POS_INF)
             try:
                 found = self.steps.advance(step, rows, until)
             except FinerGridNeeded as needed:

@@ -9,8 +9,8 @@ and is what the rest of tidelog uses. Text passes through, in order:
 - `rule_checks` (all checks), with `bindings` (which variables are bound where), `validation` (heads, arities),
   `aggregate_checks` and `patterns` (the syntax of RE2); messages for typical mistakes come from `syntax_errors`,
   `expression_errors` and, for words of other languages, `foreign_words`,
-- `desugar` (rules with numbers in the core form of `core_rules`), with `substitution`; `time_arguments` finds the
-  arguments that are times.
+- `desugar` (rules with numbers in the core form of `core_rules`), with `conjunction_steps` and `substitution`;
+  `time_arguments` finds the arguments that are times.
 
 `printer` and `formatter` print rules, `fact_text` and `time_text` read and print facts and times, `time_like` accepts
 times of other Python types, and `syntax_json` and `program_json` store rules in saved states. `pygments_lexers`
