@@ -36,11 +36,12 @@ def describe_columns(symbols: Symbols, columns: Columns, source: str) -> Iterato
     pool, offsets = symbols.texts()
     is_text = pool[offsets[:-1]] == NAME_KIND
     numeric = _find_numeric_texts(symbols, is_text)
+    only_text = bool(is_text.all())
     for key, relation in columns.relations.items():
         names = columns.names.get(key, ())
         for position in range(relation.arity if len(relation) else 0):
             ids = relation.args[position]
-            text = is_text[ids]
+            text = is_text[:1] if only_text else is_text[ids]
             type: ValueType = "text" if text.all() else "mixed" if text.any() else "number"
             looks = bool(len(numeric)) and bool(np.isin(ids, numeric).any())
             yield ValueColumn(key[0], position, type, source, names[position] if names else None, looks)
