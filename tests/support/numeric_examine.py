@@ -39,6 +39,7 @@ from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,
     Atom,
+    BodyLiteral,
     Condition,
     Expression,
     Fact,
@@ -325,13 +326,13 @@ def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Bi
     if not missing:
         return [{}]
     plain = [literal for literal in rule.body if not body_aggregates([literal])]
-    positive = [literal for literal in plain if not (isinstance(literal, Literal) and literal.negated)]
-    bound = bound_variables(positive, set())
-    rest = [
-        literal
-        for literal in positive
-        if isinstance(literal, Literal) or (literal.op == "=" and literal_variables(literal) <= bound)
-    ]
+    atoms = [literal for literal in plain if isinstance(literal, Literal) and not literal.negated]
+    equations = [literal for literal in plain if not isinstance(literal, Literal) and literal.op == "="]
+    if missing <= bound_variables(atoms, set()):
+        rest: list[BodyLiteral] = [*atoms]
+    else:
+        bound = bound_variables([*atoms, *equations], set())
+        rest = [*atoms, *(equation for equation in equations if literal_variables(equation) <= bound)]
     found = [{name: binding[name] for name in missing} for binding, _ in solve_body(rest, {}, world)]
     return unique(found)
 
