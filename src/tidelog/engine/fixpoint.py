@@ -8,7 +8,7 @@ what repeats.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.compiler import opcodes
@@ -133,7 +133,7 @@ class Evaluation:
             self.undefined += self.steps.undefined_by_rule()
         self.problem.undefined.clear()
         self.problem.undefined.update(self.undefined)
-        extents = {name: self._extent_of(name) for name in (*self.compiled.target.queries, *self.problem.violations)}
+        extents = self._extents_of((*self.compiled.target.queries, *self.problem.violations))
         return {name: e.within(*self.sweep) for name, e in extents.items()} if self.sweep else extents
 
     def _extent_of(self, name: str) -> Extent:
@@ -143,6 +143,14 @@ class Evaluation:
             return Extent(self.final[name])
         self._load(name)
         return Extent(self.store.rows(self.problem.numbers[name]))
+
+    def _extents_of(self, names: Sequence[str]) -> dict[str, Extent]:
+        stored = [name for name in names if name not in self.repeating and name not in self.final]
+        for name in stored:
+            self._load(name)
+        rows = self.store.rows_by_predicate(self.problem.numbers[name] for name in stored)
+        found = dict(zip(stored, map(Extent, rows), strict=True))
+        return {name: found[name] if name in found else self._extent_of(name) for name in names}
 
     def _load(self, name: str) -> None:
         """Bring the given facts of a predicate into the store, once."""

@@ -288,24 +288,28 @@ def after_records(queue: Array, first: int, end: int, count: int, preds: Array) 
     return first
 
 
-@kernel
-def count_intervals(pred: int, atoms: Array, n_atoms: int) -> Number:
-    """Return the number of intervals of a predicate's atoms."""
-    n = 0
+@allocating_kernel
+def find_atoms(pred: int, atoms: Array, n_atoms: int) -> Array:
+    """Return the atoms of a predicate."""
+    count = 0
+    for atom in range(n_atoms):
+        count += atoms[atom, PRED] == pred
+    found = np.empty(count, np.int64)
+    at = 0
     for atom in range(n_atoms):
         if atoms[atom, PRED] == pred:
-            n += atoms[atom, LENGTH]
-    return n
+            found[at] = atom
+            at += 1
+    return found
 
 
 @kernel
-def unpack(pred: int, atoms: Array, n_atoms: int, args: Array, iv: Array, columns: Array, lo: Array, hi: Array) -> None:
-    """Write a predicate's intervals as rows."""
+def unpack(found: Array, atoms: Array, args: Array, iv: Array, columns: Array, lo: Array, hi: Array) -> None:
+    """Write the intervals of some atoms as rows."""
     row = 0
-    for atom in range(n_atoms):
-        if atoms[atom, PRED] == pred:
-            for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
-                for k in range(columns.shape[0]):
-                    columns[k, row] = args[atoms[atom, ARGS] + k]
-                lo[row], hi[row] = iv[i, 0], iv[i, 1]
-                row += 1
+    for atom in found:
+        for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
+            for k in range(columns.shape[0]):
+                columns[k, row] = args[atoms[atom, ARGS] + k]
+            lo[row], hi[row] = iv[i, 0], iv[i, 1]
+            row += 1
