@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ settings.register_profile(
     "tidelog", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tidelog")
+
+# Tests, and the processes that they start, run compiled kernels. Some say otherwise, with `kernel_ways`.
+os.environ.setdefault("TIDELOG_KERNELS", "compiled")
 
 
 @pytest.fixture(scope="session")

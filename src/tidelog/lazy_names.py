@@ -7,9 +7,10 @@ says which module each name is imported from.
 from __future__ import annotations
 
 import ast
-import pkgutil
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 
 def attach_lazy_names(package: str) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
@@ -28,8 +29,11 @@ def attach_lazy_names(package: str) -> tuple[list[str], Callable[[str], object],
 
 def _read_homes(package: str) -> dict[str, str]:
     """Read which module each public name comes from; a submodule comes from the package itself."""
-    stub = pkgutil.get_data(package, "__init__.pyi")
-    assert stub is not None, f"{package} has no list of public names"
+    spec = sys.modules[package].__spec__
+    assert spec is not None
+    loader: Any = spec.loader
+    assert spec.origin is not None, f"{package} has no list of public names"
+    stub = loader.get_data(f"{spec.origin.removesuffix('.py')}.pyi")
     return {
         alias.name: node.module
         for node in ast.parse(stub).body

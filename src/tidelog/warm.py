@@ -6,9 +6,13 @@ them: it reasons over small data in every way that commands do.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tidelog.jit import background_compiler, compiled_cache
+from tidelog.jit.kernel_functions import Kernel
 
 _RULES = """
 P(X) :- Q(X), Diamondminus[0,2] Q(X), not Boxminus[0,1] N(X).
@@ -18,12 +22,26 @@ S(X) :- Diamondminus[1,1] S(X).
 T(X) :- Q(X), not Diamondminus[0,5] N(X), Boxplus[0,1] Q(X).
 """
 
+_NUMBERS = """
+Sum(X, V / 3 + 2) :- B(X, _), V = sum{ A : B(X, A) }.
+Mean(X, V) :- B(X, _), V = avg[0,5]{ A : B(X, A) }.
+Many(X) :- count[0,5]{ B(X, _) } >= 2, count{ distinct A : B(X, A) } < 9.
+Least(X, V) :- B(X, _), V = min{ A : B(X, A) }.
+Most(X, V) :- B(X, _), V = max[0,5]{ A : B(X, A) }.
+First(X, V) :- B(X, _), V = first[0,5]{ A : B(X, A) }.
+Last(X, V) :- B(X, _), V = last[0,inf){ A : B(X, A) }.
+Long(X) :- duration[0,5]{ B(X, _) } >= 2.
+Begun(X, T) :- B(X, _), T = start{ B(X, _) }.
+Raised(X) :- B(X, A), A * 2 - 1 > 3, A mod 2 = 0, floor(A) <= 30, not Diamondminus[1,9] Raised(X).
+"""
+
 
 def compile_engine() -> Iterator[str]:
     """Compile the engine part by part; yield the name of each part once it is compiled."""
     parts: dict[str, Callable[[], None]] = {
         "fact text and batch reasoning": _warm_batch,
         "streams": _warm_streams,
+        "numbers": _warm_numbers,
         "late facts, and states that are resumed": _warm_states,
         "CSV, JSON Lines and Parquet": _warm_tables,
         "bytes that pass between Spark's workers": _warm_wire_format,
@@ -31,6 +49,19 @@ def compile_engine() -> Iterator[str]:
     for name, warm in parts.items():
         warm()
         yield name
+    compiled_cache.mark_complete(_list_sources())
+
+
+def _list_sources() -> list[str]:
+    """List the modules that define kernels, as files of tidelog."""
+    modules = {
+        value.__module__
+        for module in list(sys.modules.values())
+        for value in vars(module).values()
+        if isinstance(value, Kernel)
+    }
+    own = [name.split(".")[1:] for name in modules if name.startswith("tidelog.")]
+    return sorted("/".join(path) + ".py" for path in own)
 
 
 def _make_text(count: int, dated: bool = False) -> str:
@@ -71,6 +102,20 @@ def _warm_streams() -> None:
                 reasoner.push(99, ["Q(a)"])
                 reasoner.advance(100)
                 reasoner.finish()
+
+
+def _warm_numbers() -> None:
+    import tidelog as tl
+
+    program = tl.Program.parse(_NUMBERS)
+    lines = (f"B(x{n % 3},{n}/7)@{n}\nB(x{n % 3},{n + 1})@[{n},{n + 4})\n" for n in range(40))
+    text = "".join(lines)
+    tl.materialise(program, tl.Dataset.parse(text)).render()
+    for predicate in sorted({rule.text.partition("(")[0] for rule in program.rules}):
+        reasoner = tl.Reasoner(program, predicate)
+        for step in reasoner.feed(tl.Dataset.parse(text, ordered=True)):
+            step.answers.render()
+        tl.Reasoner.load(reasoner.save()).finish()
 
 
 def _warm_states() -> None:
@@ -123,3 +168,16 @@ def _warm_wire_format() -> None:
     wire_format.compute_buckets(data.symbols, 3)
     for relation in data.relations.values():
         list(wire_format.split_by_bucket(data.symbols, relation, 0, 3))
+
+
+def _compile_in_background() -> None:
+    """Compile the engine in a process that `background_compiler` has started."""
+    lock = background_compiler.take_over()
+    if lock is not None:
+        with lock:
+            for _part in compile_engine():
+                pass
+
+
+if __name__ == "__main__":
+    _compile_in_background()

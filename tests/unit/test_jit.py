@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from tidelog.jit import kernel
 @kernel
 def run(x):
     return step(step(x))
-print(run(40), "loaded" if run.stats.cache_hits else "compiled")
+print(run(40), "loaded" if run.dispatcher.stats.cache_hits else "compiled")
 """
 
 
@@ -49,3 +50,12 @@ def test_only_a_first_compilation_is_announced(tmp_path: Path) -> None:
     code = "from tidelog.data.symbol_table import Symbols; Symbols().reserve(1000, 0)"
     assert "compiling" in run(code, tmp_path)[1]
     assert run(code, tmp_path)[1] == ""
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_compiles_and_the_others_wait_for_it(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER)
+    (tmp_path / "user.py").write_text(USER)
+    with ThreadPoolExecutor(4) as pool:
+        printed = sorted(out for out, _ in pool.map(lambda _: run("import user", tmp_path), range(4)))
+    assert printed == ["42 compiled", "42 loaded", "42 loaded", "42 loaded"]

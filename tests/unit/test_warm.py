@@ -1,15 +1,21 @@
-"""`tidelog warm` compiles everything that later commands use."""
+"""All kernels are compiled in the background or by `tidelog warm`, and later commands compile nothing."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from locations import ROOT
+from tidelog.cache_folder import find_cache_folder
+from tidelog.jit import background_compiler, compiled_cache
 
 COMMANDS = (
     ("materialise", "rules.dmtl", "data.facts"),
@@ -24,25 +30,112 @@ COMMANDS = (
 )
 
 
-def _run(folder: Path, *args: str) -> str:
-    """Run a command with a cache of its own; return what it prints on standard error."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(ROOT / "src")}
+def _run(folder: Path, *args: str, kernels: str = "compiled") -> tuple[str, str]:
+    """Run a command with a cache of its own; return what it prints, and what it prints on standard error."""
+    own = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(ROOT / "src"), "TIDELOG_KERNELS": kernels}
+    env = {name: value for name, value in os.environ.items() if name != "CI"} | own
     script = "from tidelog.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", script, *args], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return done.stdout, done.stderr
 
 
-@pytest.mark.slow
-def test_a_warm_engine_compiles_nothing(tmp_path: Path) -> None:
-    from pyarrow import Table, parquet
-
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder with rules and data; the process that compiles into its cache ends with the test."""
     (tmp_path / "rules.dmtl").write_text("A(X) :- Q(X), not Diamondminus(0,2] Q(X).\n")
     (tmp_path / "data.facts").write_text("Q(a)@1\nQ(b)@[2,3]\nQ(a)@5\n")
     (tmp_path / "more.facts").write_text("Q(a)@9\n")
     (tmp_path / "Q.csv").write_text("x,time\na,1\nb,2\n")
     (tmp_path / "Q.jsonl").write_text('{"x": "a", "time": 1}\n')
-    parquet.write_table(Table.from_pydict({"x": ["a", "b"], "time": [1, 2]}), tmp_path / "Q.parquet")
-    assert "compiling the engine" in _run(tmp_path, "warm")
+    yield tmp_path
+    lock = tmp_path / "cache" / "tidelog-compiling.lock"
+    pids = [line for line in lock.read_text().splitlines() if line.isdigit()] if lock.exists() else []
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_the_first_command_answers_and_compiles_everything_for_later_ones(folder: Path) -> None:
+    from pyarrow import Table, parquet
+
+    parquet.write_table(Table.from_pydict({"x": ["a", "b"], "time": [1, 2]}), folder / "Q.parquet")
+    answers, said = _run(folder, *COMMANDS[0], kernels="auto")
+    assert answers.splitlines()[0] == "A(a)@1"
+    assert "in the background" in said
+    assert _run(folder, *COMMANDS[0], kernels="auto") == (answers, "")
+    for _ in range(3000):
+        if list((folder / "cache").glob("*.compiled")):
+            break
+        time.sleep(0.2)
     for command in COMMANDS:
-        assert "compiling" not in _run(tmp_path, *command), " ".join(command)
+        assert _run(folder, *command)[1] == "", " ".join(command)
+    assert "compiling" not in _run(folder, "warm")[1]
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, for the functions that look for it in this process."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("CI", raising=False)
+    caches = (find_cache_folder, compiled_cache._find_mark)
+    for cached in caches:
+        cached.cache_clear()
+    yield tmp_path
+    monkeypatch.undo()
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_one_process_is_started_and_announced_once(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    assert not background_compiler.is_running()
+    background_compiler.start()
+    assert background_compiler.is_running()  # as good as: it has just been started
+    background_compiler.start()
+    assert [command[1:] for command in started] == [["-P", "-m", "tidelog.warm"]]
+    assert capsys.readouterr().err.count("in the background") == 1
+
+
+def test_no_process_is_started_where_one_runs_or_all_is_compiled(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr(os, "nice", lambda _: 0)
+    lock = background_compiler.take_over()
+    assert lock
+    with lock:
+        assert background_compiler.is_running()
+        assert background_compiler.take_over() is None
+        background_compiler.start()
+    compiled_cache.mark_complete(["jit/interpreter.py"])
+    assert compiled_cache.is_complete()
+    assert background_compiler.take_over() is None
+    background_compiler.start()
+    assert not started
+
+
+def test_a_changed_source_makes_the_cache_incomplete(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own_cache / "module.py").write_text("x = 1\n")
+    monkeypatch.setattr(compiled_cache, "_PACKAGE", own_cache)
+    assert not compiled_cache.is_complete()
+    compiled_cache.mark_complete(["module.py"])
+    assert compiled_cache.is_complete()
+    (own_cache / "module.py").write_text("x = 10\n")
+    assert not compiled_cache.is_complete()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CI", "true"), ("TIDELOG_BACKGROUND", "off"), ("PYTHON_WORKER_FACTORY_PORT", "4040")]
+)
+def test_where_no_process_may_be_started(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    assert background_compiler.is_allowed()
+    monkeypatch.setenv(name, value)
+    assert not background_compiler.is_allowed()

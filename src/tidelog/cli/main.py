@@ -10,28 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib import import_module
 
 import click
 
-from tidelog.cli.check import check
-from tidelog.cli.demo import demo
-from tidelog.cli.entails import entails
-from tidelog.cli.explain import explain
-from tidelog.cli.explain_code import explain_code
-from tidelog.cli.fmt import fmt
-from tidelog.cli.generate import generate
-from tidelog.cli.hypothesise import hypothesise
-from tidelog.cli.infer import infer
-from tidelog.cli.materialise import materialise
 from tidelog.cli.options import refuse_repeated_options
-from tidelog.cli.report import report
-from tidelog.cli.run import run as run_pipeline
-from tidelog.cli.stable import stable
-from tidelog.cli.state import state
-from tidelog.cli.stream import stream
-from tidelog.cli.test import test
-from tidelog.cli.warm import warm
-from tidelog.cli.window import window
 from tidelog.errors import TidelogError
 
 BAD_INPUT = 2
@@ -39,14 +22,46 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
+#: The commands; each is in the module of its name.
+_COMMANDS = (
+    "check",
+    "demo",
+    "entails",
+    "explain",
+    "explain-code",
+    "fmt",
+    "generate",
+    "hypothesise",
+    "infer",
+    "materialise",
+    "report",
+    "run",
+    "stable",
+    "state",
+    "stream",
+    "test",
+    "warm",
+    "window",
+)
 _ALIASES = {"materialize": "materialise", "hypothesize": "hypothesise"}
 
 
 class _Commands(click.Group):
-    """The subcommands, also by their American spelling, with a suggestion for misspelt ones."""
+    """The subcommands, also by their American spelling, with a suggestion for misspelt ones.
+
+    Only the module of the command that is called is imported: all of them take longer than a small task.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, _ALIASES.get(cmd_name, cmd_name))
+        name = _ALIASES.get(cmd_name, cmd_name)
+        if name not in _COMMANDS:
+            return None
+        module = name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"tidelog.cli.{module}"), module)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -77,29 +92,6 @@ def cli() -> None:
     tidelog check rules.dmtl                      what kind of program is this?
     tidelog window rules.tdl --query P            how much history does P need?
     """
-
-
-for _command in (
-    check,
-    materialise,
-    entails,
-    explain,
-    stream,
-    window,
-    stable,
-    hypothesise,
-    run_pipeline,
-    report,
-    state,
-    fmt,
-    generate,
-    infer,
-    test,
-    demo,
-    explain_code,
-    warm,
-):
-    cli.add_command(_command)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -13,7 +13,7 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `fact_scanner`, `scan_kernels`, `number_scanner` | the compiled reader of fact text |
 | `table_reader`, `table_cells`, `json_lines` | CSV, JSON Lines and Parquet |
 | `table_lines` | CSV and JSON Lines that are still being written, line by line |
-| `column_types`, `time_columns` | the types of columns; columns of times |
+| `column_types`, `time_columns`, `arrow_calls` | the types of columns; columns of times; functions of Arrow |
 | `schema`, `schema_inference` | which columns a table has, and what they mean; a first schema, found in data |
 | `bad_rows`, `row_recovery` | rows that cannot be read: where they go; how they are separated from the others |
 | `input_warnings`, `time_units` | warnings about facts that do not fit the rules; times in different units |

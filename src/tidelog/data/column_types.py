@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.data.arrow_calls import match_texts, trim_texts
 from tidelog.data.json_lines import exact_decimal
 from tidelog.language.fact_text import format_value
 from tidelog.language.syntax import Value
@@ -25,24 +26,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def has_leading_zeros(column: Any) -> bool:
     """Return whether a text column has a number with a leading zero, such as `007`: then it holds identifiers."""
-    from pyarrow import compute
-
-    return bool(compute.any(compute.match_substring_regex(column, _LEADING_ZERO)).as_py())
+    return bool(match_texts(column, _LEADING_ZERO).true_count)
 
 
 def has_numbers(column: Any) -> bool:
     """Return whether a text column has a value that is read as a number."""
-    from pyarrow import compute
-
-    return bool(compute.any(compute.match_substring_regex(column, _NUMBER)).as_py())
+    return bool(match_texts(column, _NUMBER).true_count)
 
 
 def trim_numbers(column: Any) -> Any:
     """Remove the spaces around numbers in a text column: after a comma, ` 5` is the number 5. Other text keeps them."""
-    from pyarrow import compute
-
-    padded = compute.match_substring_regex(column, _PADDED_NUMBER)
-    return compute.if_else(padded, compute.utf8_trim_whitespace(column), column)
+    return trim_texts(column, match_texts(column, _PADDED_NUMBER))
 
 
 def read_long_number(text: str) -> Fraction | str:
@@ -53,9 +47,7 @@ def read_long_number(text: str) -> Fraction | str:
 
 def find_offsets(column: Any) -> npt.NDArray[np.bool_]:
     """Find the texts that are dates with an offset from UTC, or with `Z`."""
-    from pyarrow import compute
-
-    mask: npt.NDArray[np.bool_] = compute.match_substring_regex(column, _OFFSET).to_numpy(zero_copy_only=False)
+    mask: npt.NDArray[np.bool_] = match_texts(column, _OFFSET).to_numpy(zero_copy_only=False)
     return mask
 
 

@@ -82,7 +82,7 @@ def _read_keys(table: SymbolTable, ids: Longs, depth: int, key: npt.NDArray[np.u
         length = min(table.offsets[ids[i] + 1] - start, 8)
         bits = np.uint64(0)
         for j in range(8):
-            bits = bits << np.uint64(8)
+            bits = np.uint64(bits << np.uint64(8))
             if j < length:
                 bits |= np.uint64(table.pool[start + j])
         key[i] = bits

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tidelog.data.number_scanner import NUMBER, Bytes, gcd, is_digit, read_number, write_decimal, write_rational
 from tidelog.data.symbol_kernels import NUMBER_KIND, SymbolTable
 from tidelog.data.symbol_table import Symbols
-from tidelog.jit import inlined_kernel, kernel
+from tidelog.jit import inlined_kernel, kernel, tick
 from tidelog.language.fact_text import FactFormat, LineFormat
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 
@@ -152,6 +152,7 @@ def _write_rows(
     """Write the rows; return how many bytes they take. In JSON, `after` comes between the times and the arguments."""
     at = 0
     for i in order:
+        tick()
         at = _write_bytes(out, at, name)
         for k in range(len(args)):
             out[at] = _COMMA if k else _OPEN

@@ -6,10 +6,12 @@ understand the text, it says so, and the slow, complete reader in `language.fact
 
 from __future__ import annotations
 
+from operator import getitem
+
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.jit import inlined_kernel, int64, kernel, uint64
+from tidelog.jit import inlined_kernel, int64, interpret_as, kernel, uint64
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -20,6 +22,7 @@ NOT_UNDERSTOOD, NUMBER, DATE, PLUS_INF, MINUS_INF = 0, 1, 2, 3, 4
 MAX_DIGITS = 18
 
 
+@interpret_as(getitem)
 @inlined_kernel
 def byte(data: Bytes, i: int) -> int:
     """Return `data[i]` for i >= 0; an unsigned index avoids numba's test for negative indices."""

@@ -26,7 +26,7 @@ from tidelog.data.symbol_kernels import (
     read_slot,
     second_word,
 )
-from tidelog.jit import inlined_kernel, int64, kernel, uint64
+from tidelog.jit import inlined_kernel, int64, kernel, tick, uint64
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 # The classes of bytes. Bytes of UTF-8 sequences are NAME, like letters: names may be in any script.
@@ -332,6 +332,7 @@ def scan_lines(
     """Read the facts of whole lines. Lines that are not understood go to `rows.unread`."""
     rows.counts[ARGS_BEFORE] = rows.counts[ARGS]
     while i < end:
+        tick()
         i = _skip_spaces(data, i, end, classes)
         if i == end:
             break

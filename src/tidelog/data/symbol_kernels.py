@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.data.number_scanner import MAX_DIGITS, NOT_UNDERSTOOD, Bytes, byte, is_digit, read_number, write_rational
-from tidelog.jit import inlined_kernel, int64, kernel, uint64
+from tidelog.jit import inlined_kernel, int64, kernel, tick, uint64
 
 #: The kind byte in front of every constant's text. Numbers sort before names.
 NUMBER_KIND, NAME_KIND = 110, 115
@@ -44,7 +44,7 @@ class SymbolTable(NamedTuple):
 
 @inlined_kernel
 def _mix(h: int, word: int) -> int:
-    h = (h ^ word) * -7046029254386353131
+    h = int64((h ^ word) * -7046029254386353131)
     return h ^ (h >> 29)
 
 
@@ -57,7 +57,7 @@ def _hash(first: int, second: int) -> int:
 @inlined_kernel
 def add_group(h: int, group: int, length: int) -> int:
     """Extend the first word of a text, now `length` bytes long, by its last 8 bytes; one group is stored as it is."""
-    return group if length == 8 else _mix(h, group)
+    return int64(group) if length == 8 else _mix(h, int64(group))
 
 
 @inlined_kernel
@@ -187,6 +187,7 @@ def intern_slices(
     A number that is too long for compiled code gets -1.
     """
     for i in range(len(offsets) - 1):
+        tick()
         start, end = offsets[i], offsets[i + 1]
         what = kind
         if kind == AS_WRITTEN:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.data.arrow_calls import cast_column
 from tidelog.data.bad_rows import RowErrors
 from tidelog.data.column_types import (
     compute_local_offsets,
@@ -193,7 +194,7 @@ class _Table:
         if len(empty):
             raise self._error(empty, i, "there is no value", "every argument and every time of a fact has a value")
         if not isinstance(column, list) and types.is_dictionary(column.type):
-            return column.cast(column.type.value_type)
+            return cast_column(column, column.type.value_type)
         return column
 
     def _unsupported_type_error(self, i: int, type: Any, use: str) -> TidelogError:
@@ -298,13 +299,13 @@ class _Table:
 
         type = distinct.type
         if types.is_floating(type) or types.is_decimal(type):
-            return [exact_decimal(text) for text in distinct.cast(pa.large_string()).to_pylist()]
+            return [exact_decimal(text) for text in cast_column(distinct, pa.large_string()).to_pylist()]
         if types.is_boolean(type):
             return ["true" if value else "false" for value in distinct.to_pylist()]
         if types.is_timestamp(type):
-            return [format_iso(Fraction(t, UNITS[type.unit])) for t in distinct.cast(pa.int64()).to_pylist()]
+            return [format_iso(Fraction(t, UNITS[type.unit])) for t in cast_column(distinct, pa.int64()).to_pylist()]
         if types.is_date(type):
-            return [day.isoformat() for day in distinct.cast(pa.date32()).to_pylist()]
+            return [day.isoformat() for day in cast_column(distinct, pa.date32()).to_pylist()]
         raise self._unsupported_type_error(i, type, "an argument")
 
     # Times
@@ -404,13 +405,13 @@ class _Table:
 
         type = column.type
         if is_text(type) or types.is_floating(type) or types.is_decimal(type) or types.is_uint64(type):
-            return self._read_text_times(i, *text_buffers(column.cast(pa.large_string())))
+            return self._read_text_times(i, *text_buffers(cast_column(column, pa.large_string())))
         if types.is_integer(type):
-            return to_time_column(column.cast(pa.int64()), 1, NUMBER)
+            return to_time_column(cast_column(column, pa.int64()), 1, NUMBER)
         if types.is_timestamp(type):
-            return to_time_column(column.cast(pa.int64()), UNITS[type.unit], DATE)
+            return to_time_column(cast_column(column, pa.int64()), UNITS[type.unit], DATE)
         if types.is_date(type):
-            return to_time_column(column.cast(pa.timestamp("s")).cast(pa.int64()), 1, DATE)
+            return to_time_column(cast_column(cast_column(column, pa.timestamp("s")), pa.int64()), 1, DATE)
         raise self._unsupported_type_error(i, type, "a time")
 
     def _read_text_times(self, i: int, data: Bytes, offsets: npt.NDArray[np.int64]) -> TimeColumn:

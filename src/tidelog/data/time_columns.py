@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.data.arrow_calls import cast_column
 from tidelog.data.column_types import find_offsets
 from tidelog.data.number_scanner import DATE, NOT_UNDERSTOOD, NUMBER, Bytes, read_time
 from tidelog.data.relation import Times
@@ -61,7 +62,7 @@ def text_buffers(column: Any) -> tuple[Bytes, npt.NDArray[np.int64]]:
     """Return the bytes of a text column, and where each text begins (and the last one ends)."""
     import pyarrow as pa
 
-    column = column.cast(pa.large_string())
+    column = cast_column(column, pa.large_string())
     _, offsets, data = column.buffers()
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)

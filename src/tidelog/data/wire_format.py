@@ -203,8 +203,8 @@ def _hash_constants(offsets: Times, pool: Bytes, buckets: int, bucket_of: npt.ND
     for i in range(len(bucket_of)):
         h = np.uint64(14695981039346656037)
         for j in range(offsets[i], offsets[i + 1]):
-            h = (h ^ np.uint64(pool[j])) * np.uint64(1099511628211)
+            h = np.uint64((h ^ np.uint64(pool[j])) * np.uint64(1099511628211))
         h ^= h >> np.uint64(29)
-        h *= np.uint64(13787848793156543929)
+        h = np.uint64(h * np.uint64(13787848793156543929))
         h ^= h >> np.uint64(32)
-        bucket_of[i] = np.int32(h % np.uint64(buckets))
+        bucket_of[i] = h % np.uint64(buckets)

@@ -190,7 +190,7 @@ def open_level(
     if index < 0:
         at_atom[level] = table[find_atom(words[at + PREDICATE], values, 0, n_key, atoms, args, table)]
         return
-    slot = find_key(index, values, n_key, index_table[index, 1:], atoms, args, entries, keys)
+    slot = find_key(index, values, n_key, index_table, atoms, args, entries, keys)
     entry = keys[slot, 1]
     at_atom[level] = -1
     if entry >= 0:
@@ -303,7 +303,9 @@ def write_head(words: Array, plan: int, lo: int, hi: int, registers: Array, queu
 def copy_larger(queue: Array, end: int) -> Array:
     """Return a queue with twice the room and the same words up to `end`."""
     larger = np.empty(2 * queue.shape[0] + 64, np.int64)
-    larger[:end] = queue[:end]
+    # Not as a slice: that took 2 s to compile.
+    for i in range(end):
+        larger[i] = queue[i]
     return larger
 
 

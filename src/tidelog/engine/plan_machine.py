@@ -75,7 +75,7 @@ from tidelog.engine.store_tables import (
     find_atom,
     insert,
 )
-from tidelog.jit import allocating_kernel
+from tidelog.jit import allocating_kernel, tick
 from tidelog.timeline.grid import POS_INF
 
 #: Why `run` returns: all done; an array is full; more records were taken than allowed; or whole plans have been
@@ -126,6 +126,7 @@ def run(
             position, end, following_end = 0, following_end, 0
         if meta[TAKEN] >= allowance:
             return TIRED, queue, position, end, following, following_end, later, later_end
+        tick()
         pred, lo, hi = queue[position], queue[position + 1], queue[position + 2]
         merged_lo, merged_hi = lo, hi
         atom: Number = 0
@@ -232,6 +233,7 @@ def run(
                 level, entering = floor, True
                 turns: Number = 0
                 while level >= floor:
+                    tick()
                     turns += 1
                     reached = max(reached, level)
                     if level == n_levels:
@@ -296,6 +298,7 @@ def run(
 
                     entering = False
                     while at_atom[level] >= 0:
+                        tick()
                         turns += 1
                         found = at_atom[level]
                         length, start = atoms[found, LENGTH], atoms[found, START]
@@ -314,6 +317,7 @@ def run(
                             # Bindings of deeper levels never touch this level's registers, so they still stand.
                             i += 1
                         while i < length:
+                            tick()
                             known_lo, known_hi = iv[start + i, 0], iv[start + i, 1]
                             if kind == LOOKUP:
                                 lo, hi = value(op, known_lo, known_hi, r_lo, r_hi, dense)

@@ -21,7 +21,7 @@ from tidelog.engine.store_tables import (
     Tables,
     find_key,
 )
-from tidelog.jit import kernel
+from tidelog.jit import kernel, tick
 from tidelog.timeline.grid import POS_INF
 
 
@@ -38,6 +38,7 @@ def forget(atoms: Array, iv: Array, meta: Array, base: int, retention: Array) ->
     """Drop intervals that ended longer before `base` than their predicate is kept. Return how many atoms are empty."""
     empty = 0
     for atom in range(meta[N_ATOMS]):
+        tick()
         length = atoms[atom, LENGTH]
         if length == 0:
             empty += 1
@@ -64,9 +65,9 @@ def first_entry(index: int, tables: Tables) -> Number:
     return tables.keys[
         find_key(
             index,
-            tables.scratch[1],
+            tables.meta,
             0,
-            tables.index_table[index, 1:],
+            tables.index_table,
             tables.atoms,
             tables.args,
             tables.entries,
@@ -163,7 +164,8 @@ def schedule_changes(
         agenda.flags[atom] &= ~(1 << RULES)
         pred, start = atoms[atom, PRED], atoms[atom, START]
         for reader in range(starts[pred], starts[pred + 1]):
-            op, r_lo, r_hi, wait = readers[reader]
+            op, r_lo = readers[reader, 0], readers[reader, 1]
+            r_hi, wait = readers[reader, 2], readers[reader, 3]
             last = frontier - wait
             for i in range(start + atoms[atom, LENGTH] - 1, start - 1, -1):
                 lo, hi = value(op, iv[i, 0], iv[i, 1], r_lo, r_hi, dense)

@@ -13,7 +13,7 @@ import numpy as np
 from tidelog.engine.agenda import Agenda
 from tidelog.jit import Array as Array
 from tidelog.jit import Number as Number
-from tidelog.jit import allocating_kernel, inlined_kernel, kernel
+from tidelog.jit import allocating_kernel, inlined_kernel, kernel, read_by_rows
 from tidelog.timeline.grid import POS_INF
 
 #: Columns of an atom: its predicate, and where its arguments and intervals are.
@@ -32,6 +32,7 @@ META_SIZE = FREE + 40
 ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, PRED_SIZE = range(9)
 
 
+@read_by_rows("scratch")
 class Tables(NamedTuple):
     """The arrays of a store, as compiled code takes them.
 
@@ -57,7 +58,7 @@ class Tables(NamedTuple):
 
 @inlined_kernel
 def _mix(h: Number, value: int) -> Number:
-    h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64((h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15))
     return h ^ (h >> np.uint64(29))
 
 
@@ -87,7 +88,7 @@ def find_atom(pred: int, values: Array, offset: int, arity: int, atoms: Array, a
 
 @inlined_kernel
 def find_key(
-    index: int, values: Array, count: int, positions: Array, atoms: Array, args: Array, entries: Array, keys: Array
+    index: int, values: Array, count: int, index_table: Array, atoms: Array, args: Array, entries: Array, keys: Array
 ) -> Number:
     """Return the slot of a key of an index; it contains the first entry, or -1 where the key would go."""
     mask = keys.shape[0] - 1
@@ -103,7 +104,7 @@ def find_key(
             at = atoms[entries[entry, 0], ARGS]
             same = True
             for i in range(count):
-                if args[at + positions[i]] != values[i]:
+                if args[at + index_table[index, 1 + i]] != values[i]:
                     same = False
                     break
             if same:
@@ -125,11 +126,10 @@ def index_atom(
 ) -> None:
     """Add an atom to an index."""
     count = index_table[index, 0]
-    positions = index_table[index, 1:]
     at = atoms[atom, ARGS]
     for i in range(count):
-        values[i] = args[at + positions[i]]
-    slot = find_key(index, values, count, positions, atoms, args, entries, keys)
+        values[i] = args[at + index_table[index, 1 + i]]
+    slot = find_key(index, values, count, index_table, atoms, args, entries, keys)
     entry = meta[N_ENTRIES]
     meta[N_ENTRIES] += 1
     if keys[slot, 1] < 0:
@@ -243,7 +243,10 @@ def index_all(
 @allocating_kernel
 def rehash_atoms(atoms: Array, args: Array, preds: Array, n_atoms: int, table: Array) -> None:
     """Fill a larger table with the atoms."""
-    values = np.zeros(preds[:, ARITY].max() + 1, np.int64)
+    widest = 0
+    for pred in range(len(preds)):
+        widest = max(widest, preds[pred, ARITY])
+    values = np.zeros(widest + 1, np.int64)
     for atom in range(n_atoms):
         pred = atoms[atom, PRED]
         for i in range(preds[pred, ARITY]):
@@ -263,7 +266,7 @@ def rehash_keys(old: Array, atoms: Array, args: Array, entries: Array, index_tab
             at = atoms[entries[entry, 0], ARGS]
             for i in range(count):
                 values[i] = args[at + index_table[index, 1 + i]]
-            new = find_key(index, values, count, index_table[index, 1:], atoms, args, entries, keys)
+            new = find_key(index, values, count, index_table, atoms, args, entries, keys)
             keys[new, 0], keys[new, 1] = index, entry
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from numba import types
-
 from tidelog.compiler.opcodes import Code
 from tidelog.engine.agenda import ANSWERS, RULES, advance_to, next_time
 from tidelog.engine.plan_machine import EVALUATED as MUCH_EVALUATED
@@ -39,7 +37,14 @@ from tidelog.engine.store_tables import (
     Number,
     Tables,
 )
-from tidelog.jit import allocating_kernel, inlined_allocating_kernel, inlined_kernel, kernel
+from tidelog.jit import (
+    SystemFunction,
+    allocating_kernel,
+    inlined_allocating_kernel,
+    inlined_kernel,
+    interpret_as,
+    kernel,
+)
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: Times of the stream, as grid positions: the clock; the last time in the input; up to where the input is complete but
@@ -132,10 +137,17 @@ class Todo(NamedTuple):
 FINITE, ENDLESS_HELD, TOOK, ANSWERS_END, NOTES = range(5)
 
 
-_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
+def _declare_gettime() -> Any:
+    from numba import types
+
+    return types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
+
+
+_gettime: Any = SystemFunction(_declare_gettime)
 _CLOCK = time.CLOCK_MONOTONIC
 
 
+@interpret_as(lambda pair: time.monotonic_ns())
 @inlined_kernel
 def _nanoseconds(pair: Array) -> Number:
     """Return the time of the system's monotonic clock."""

@@ -12,12 +12,14 @@ predicate, and rules need not end with a dot. Both are resolved here, on tokens:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.cache_folder import find_cache_folder
 from tidelog.errors import Place
 from tidelog.language.expression_tokens import is_aggregate, retype_expressions
 
@@ -98,11 +100,19 @@ def load_grammar(name: str, operators: bool) -> Lark:
     """Load the parser of `name`.lark, once. Lark is imported only here, so that importing tidelog stays light."""
     from lark import Lark
 
-    folder = Path(__file__).parent
+    folder, cache_folder = Path(__file__).parent, find_cache_folder()
     text = (folder / f"{name}.lark").read_text(encoding="utf-8")
     retyper: Any = TokenRetyper(operators)
+    # Lark builds the tables of a parser in 0.1 s, and loads them in a tenth of that.
+    cached = cache_folder and str(cache_folder / f"tidelog-{name}.{sys.implementation.cache_tag}.parser")
     return Lark(
-        text, parser="lalr", lexer="basic", postlex=retyper, maybe_placeholders=False, import_paths=[str(folder)]
+        text,
+        parser="lalr",
+        lexer="basic",
+        postlex=retyper,
+        maybe_placeholders=False,
+        import_paths=[str(folder)],
+        cache=cached or False,
     )
 
 

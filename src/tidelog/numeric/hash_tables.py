@@ -42,7 +42,7 @@ def grow_rows(array: Array, rows: int) -> Array:
 
 @inlined_kernel
 def _mix(h: Number, value: int) -> Number:
-    h = (h ^ uint64(value)) * uint64(0x9E3779B97F4A7C15)
+    h = uint64((h ^ uint64(value)) * uint64(0x9E3779B97F4A7C15))
     return h ^ (h >> uint64(29))
 
 
@@ -100,7 +100,8 @@ def drop_ended(table: TupleTable, ends: Array, count: int, before: int) -> Numbe
                 for i in range(table.keys.shape[1]):
                     table.keys[kept, i] = table.keys[number, i]
             kept += 1
-    table.slots[:] = -1
+    for slot in range(len(table.slots)):
+        table.slots[slot] = -1
     enter_all(table, kept)
     return kept
 

@@ -179,9 +179,9 @@ def _compare_wide(a: int, b: int, c: int, d: int) -> Number:
         second = (x & half) * (y >> shift) + (first & half)
         high = (x >> shift) * (y >> shift) + (first >> shift) + (second >> shift)
         if which == 0:
-            high_low = (high, (second << shift) | (low & half))
+            high_low = (high, uint64(second << shift) | (low & half))
         else:
-            other = (high, (second << shift) | (low & half))
+            other = (high, uint64(second << shift) | (low & half))
     if high_low[0] != other[0]:
         return 1 if high_low[0] > other[0] else -1
     if high_low[1] != other[1]:

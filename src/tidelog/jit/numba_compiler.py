@@ -1,10 +1,11 @@
-"""Compile functions to kernels, cache them on disk, and announce the first compilation.
+"""Compile kernels with numba, cache them on disk, and announce the first compilation.
 
 Numba stores the machine code beside the module, in the user's cache directory if that is not writable, or in
 `NUMBA_CACHE_DIR`. Only a real compilation is announced, never a load from the cache.
 
 Numba's own cache key covers only the file of a function. A kernel also consists of functions and constants of other
-files, and must not be loaded if they have changed since: the cache key here covers all of them.
+files, and must not be loaded if they have changed since: the cache key here covers all of them. Of several processes
+that need a kernel, one compiles it, and the others wait and load it.
 """
 
 from __future__ import annotations
@@ -12,58 +13,20 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from types import CodeType
-from typing import Any, TypeVar, cast
+from types import CodeType, FunctionType
+from typing import Any
 
 import numba
 import numpy as np
 from numba.core import event
 from numba.core.caching import FunctionCache
-from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., object])
-
-#: The arrays that kernels work on.
-Array = NDArray[Any]
-#: A number in compiled code, where mypy cannot distinguish numpy's integers from Python's.
-Number = Any
-
-#: numpy's conversions, typed as Python integers: that is how the code outside of kernels sees their results.
-int64: Callable[[Any], int] = cast("Callable[[Any], int]", np.int64)
-uint64: Callable[[Any], int] = cast("Callable[[Any], int]", np.uint64)
+from tidelog.jit import compiled_cache
 
 
-def kernel(function: F) -> F:
-    """Compile a function on first use and cache the result across runs; it runs without the interpreter's lock.
-
-    A kernel works on the arrays it gets and allocates none. So references need not be counted: counting them, with
-    atomic operations in every inner loop, made the byte scanner four times as slow.
-    """
-    return _compile(function, nogil=True, _nrt=False)
-
-
-def allocating_kernel(function: F) -> F:
-    """Compile a kernel that allocates arrays."""
-    return _compile(function, nogil=True)
-
-
-def inlined_kernel(function: F) -> F:
-    """Compile a small part of a kernel, which is always inlined into its callers."""
-    return _compile(function, nogil=True, forceinline=True, _nrt=False)
-
-
-def inlined_allocating_kernel(function: F) -> F:
-    """Compile a part of a kernel that allocates arrays or calls one that does, always inlined into its callers.
-
-    A call would copy every array of its arguments and count references to each, about a microsecond for the tables of
-    a store.
-    """
-    return _compile(function, nogil=True, forceinline=True)
-
-
-def _compile(function: F, **options: bool) -> F:
+def make_dispatcher(function: FunctionType, options: dict[str, bool]) -> Any:
+    """Return numba's dispatcher for a function, with a cache on disk."""
     announce_first_compilation()
     njit: Any = numba.njit
     cache: Any = _Cache
@@ -71,7 +34,7 @@ def _compile(function: F, **options: bool) -> F:
     # If no directory is writable, compile again in every run.
     with suppress(RuntimeError):
         dispatcher._cache = cache(function)
-    return cast(F, dispatcher)
+    return dispatcher
 
 
 class _Cache(FunctionCache):
@@ -80,6 +43,25 @@ class _Cache(FunctionCache):
     def _index_key(self, sig: object, codegen: object) -> tuple[object, ...]:
         key: Any = super()
         return (*key._index_key(sig, codegen), _digest(self._py_func))
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        cache: Any = super()
+        found = cache.load_overload(sig, target_context)
+        # What follows a miss is the compilation, and then `save_overload`.
+        if found is None and compiled_cache.lock_kernel(self._place()):
+            found = cache.load_overload(sig, target_context)
+            if found is not None:
+                compiled_cache.unlock_kernel(self._place())
+        return found
+
+    def save_overload(self, sig: object, data: object) -> None:
+        cache: Any = super()
+        cache.save_overload(sig, data)
+        compiled_cache.unlock_kernel(self._place())
+
+    def _place(self) -> str:
+        code = self._py_func.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 @functools.cache
