@@ -76,7 +76,7 @@ def _warm_batch() -> None:
     import tidelog as tl
 
     program = tl.Program.parse(_RULES)
-    for count, dated in ((30_000, False), (100, True)):
+    for count, dated in ((3_000, False), (100, True)):
         for ordered in (False, True):
             data = tl.Dataset.parse(_make_text(count, dated), ordered=ordered)
             model = tl.materialise(program, data, between=("0", "60") if not dated else None)
