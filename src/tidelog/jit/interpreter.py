@@ -89,7 +89,8 @@ def try_to_run(function: Any, args: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
         with _restore_after_errors(arrays):
             result = _to_arrays(function(*map(_to_views, args)))
-    except (_Abandoned, OverflowError, ValueError):
+    except (_Abandoned, OverflowError, ValueError, TypeError, NotImplementedError):
+        # It takes too long, leaves the range of an array, or needs what a memoryview cannot do.
         _Effort.over = True
         return False, None
     _Effort.spent += perf_counter() - _Effort.began
