@@ -22,9 +22,11 @@ from numeric_aggregates import combine, contributions, needs_row, row_values
 from numeric_bodies import (
     Solution,
     World,
+    binding_atoms,
     bound_variables,
     brace_variables,
     literal_variables,
+    match_atom,
     outside_variables,
     solve_body,
     unique,
@@ -39,7 +41,6 @@ from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,
     Atom,
-    BodyLiteral,
     Condition,
     Expression,
     Fact,
@@ -318,23 +319,24 @@ def _has_large_sum(aggregate: Aggregate, rule: Rule, world: World) -> bool:
 
 
 def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Binding]:
-    """Return bindings of the variables that the braces use but do not bind, from the atoms and equations outside.
+    """Return bindings of the variables that the braces use but do not bind, from the atoms outside at any time.
 
-    Aggregates have a value for each of them, whether or not other conditions of the rule hold.
+    Aggregates have a value for each of them, whether or not the conditions of the rule hold.
     """
     missing = world.group_of(aggregate) - bound_variables(aggregate.body, set())
     if not missing:
         return [{}]
     plain = [literal for literal in rule.body if not body_aggregates([literal])]
-    atoms = [literal for literal in plain if isinstance(literal, Literal) and not literal.negated]
-    equations = [literal for literal in plain if not isinstance(literal, Literal) and literal.op == "="]
-    if missing <= bound_variables(atoms, set()):
-        rest: list[BodyLiteral] = [*atoms]
-    else:
-        bound = bound_variables([*atoms, *equations], set())
-        rest = [*atoms, *(equation for equation in equations if literal_variables(equation) <= bound)]
-    found = [{name: binding[name] for name in missing} for binding, _ in solve_body(rest, {}, world)]
-    return unique(found)
+    positive = [literal for literal in plain if isinstance(literal, Literal) and not literal.negated]
+    bindings: list[Binding] = [{}]
+    for atom in (atom for literal in positive for atom in binding_atoms(literal.formula)):
+        bindings = unique(found for binding in bindings for found in match_atom(atom, binding, world))
+    if not missing <= bound_variables(positive, set()):
+        equations = [literal for literal in plain if not isinstance(literal, Literal) and literal.op == "="]
+        bound = bound_variables([*positive, *equations], set())
+        rest = [equation for equation in equations if literal_variables(equation) <= bound]
+        bindings = [found for binding in bindings for found, _ in solve_body(rest, binding, world)]
+    return unique({name: binding[name] for name in missing} for binding in bindings)
 
 
 # Forms of numbers
