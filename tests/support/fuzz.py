@@ -20,6 +20,7 @@ import re
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -144,7 +145,11 @@ def find_numeric_complaint(case: Case, plan: Plan | None) -> str:
     signal.setitimer(signal.ITIMER_PROF, TIMEOUT_SECONDS)
     try:
         outcome = judge_stream(tl.Reasoner, case, plan) if plan else judge_batch(case)
-    except Exception as error:  # every exception is a finding
+    except TimeoutError as error:
+        # Programs that take the oracle too long cannot be judged.
+        hangs = any("tidelog" in Path(frame.filename).parts for frame in traceback.extract_tb(error.__traceback__))
+        return f"{UNEXPECTED}{type(error).__name__}: {error}" if hangs else ""
+    except Exception as error:  # every other exception is a finding
         return f"{UNEXPECTED}{type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

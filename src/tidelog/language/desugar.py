@@ -270,16 +270,15 @@ class _Desugaring:
         return values, computed
 
     def _domains(self, aggregate: Aggregate, group: Sequence[Variable], rule: Rule) -> Iterator[Literal]:
-        """Yield literals that bind the group variables that the braces do not bind, with all values outside of them.
+        """Yield a literal that binds the group variables that the braces do not bind, with all values outside of them.
 
-        They hold at all times, so that they change nothing about when a row holds.
+        It holds at all times, so that it changes nothing about when a row holds.
         """
         bound = bound_inside(aggregate, ())
-        for variable in group:
-            if variable in bound:
-                continue
-            domain = Atom(self._name("domain"), (variable,), aggregate.place)
-            self._conjunction(domain, list(_binders(variable, rule)), rule)
+        missing = tuple(variable for variable in group if variable not in bound)
+        if missing:
+            domain = Atom(self._name("domain"), missing, aggregate.place)
+            self._conjunction(domain, list(_binders(missing, rule)), rule)
             yield Literal(domain)
 
     def _separate_negation(
@@ -384,18 +383,21 @@ def _may_skip_all_rows(aggregate: Aggregate) -> bool:
     return aggregate.function is AggregateFunction.COUNT and computed
 
 
-def _binders(variable: Variable, rule: Rule) -> Iterator[BodyLiteral]:
-    """Yield the literals of a body that bind a variable, at any time: an atom, or equations and all atoms."""
+def _binders(variables: Sequence[Variable], rule: Rule) -> Iterator[BodyLiteral]:
+    """Yield the literals of a body that bind variables, at any time: some atoms, or equations and all atoms."""
     atoms = [
         atom
         for literal in rule.body
         if isinstance(literal, Literal) and not literal.negated
         for atom in formula_atoms(literal.formula, left=False)
     ]
-    mentioning = [atom for atom in atoms if variable in atom.args]
-    for atom in mentioning[:1] or atoms:
-        yield Literal(Unary(UnaryOp.DIAMOND_MINUS, Interval.always(), atom, atom.place))
-    if not mentioning:
+    computed = any(all(variable not in atom.args for atom in atoms) for variable in variables)
+    known: set[Term] = set()
+    for atom in atoms:
+        if computed or any(variable in atom.args and variable not in known for variable in variables):
+            known.update(atom.args)
+            yield Literal(Unary(UnaryOp.DIAMOND_MINUS, Interval.always(), atom, atom.place))
+    if computed:
         for literal in rule.body:
             is_equation = isinstance(literal, Comparison | Condition) and literal.op == "="
             if is_equation and not any(body_aggregates([literal])):
