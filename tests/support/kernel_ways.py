@@ -19,7 +19,9 @@ def run_kernels(way: str) -> Iterator[None]:
     before = [(kernel, kernel._call) for kernel in kernels]
     for kernel in kernels:
         kernel._call = kernel._choose
-    fresh = mock.patch.multiple(interpreter._Effort, spent=0.0, next_look=0.0, ticks=0, started=False, over=False)
+    fresh = mock.patch.multiple(
+        interpreter._Effort, spent=0.0, next_look=0.0, ticks=0, started=False, largest=interpreter.LARGEST, over=False
+    )
     try:
         with fresh, mock.patch.dict(os.environ, TIDELOG_KERNELS=way):
             yield

@@ -59,7 +59,7 @@ def is_complete() -> bool:
         lines = mark.read_text(encoding="utf-8").splitlines()
     except OSError:
         return False
-    return all(_describe_source(line.partition("\t")[0]) == line for line in lines)
+    return bool(lines) and all(_describe_source(line.partition("\t")[0]) == line for line in lines)
 
 
 def _describe_source(name: str) -> str:

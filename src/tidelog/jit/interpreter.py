@@ -7,7 +7,6 @@ that leaves the range of its array is an error here; the call is then repeated i
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -21,9 +20,11 @@ from tidelog.jit.kernel_functions import Array, inlined_kernel, interpret_as
 #: Seconds of interpreting, in one process, after which compiled code takes over if it is in the cache.
 BUDGET = 0.15
 #: Seconds of interpreting after which compiled code takes over while another process is still compiling.
-PATIENCE = 20.0
+PATIENCE = 10.0
 #: Calls whose arrays have more bytes than this go to compiled code at once.
 LARGEST = 1 << 20
+#: The same while another process is still compiling: interpreting 60,000 facts takes less time than the compiler does.
+LARGEST_MEANWHILE = 1 << 26
 #: Ticks between two looks at the clock.
 TICKS = 256
 
@@ -36,6 +37,7 @@ class _Effort:
     next_look = 0.0
     ticks = 0
     started = False
+    largest = LARGEST
     over = False
 
 
@@ -77,12 +79,12 @@ def try_to_run(function: Any, args: tuple[Any, ...]) -> tuple[bool, Any]:
     if _Effort.over:
         return False, None
     arrays = _collect_arrays(args)
-    large = sum(array.nbytes for array in arrays) > LARGEST
     if not _Effort.started:
         _Effort.started = True
-        # With much to do, this process compiles what it needs itself, and leaves the rest for later.
-        atexit.register(background_compiler.start) if large else background_compiler.start()
-    if large:
+        background_compiler.start()
+        waits = not compiled_cache.is_complete() and background_compiler.is_running()
+        _Effort.largest = LARGEST_MEANWHILE if waits else LARGEST
+    if sum(array.nbytes for array in arrays) > _Effort.largest:
         _Effort.over = True
         return False, None
     _Effort.began = perf_counter()
