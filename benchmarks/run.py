@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import aggregates
+import frames
 import streaming
 import tidelog as tl
 from table_rows import Row, measure
@@ -236,6 +237,7 @@ def main() -> None:
             compare_with_meteor(folder),
             measure_growth(folder, sizes),
             measure_scanning(),
+            frames.measure_frames(folder),
             measure_negation(),
             measure_start(folder),
             streaming.measure_streams(large),

@@ -5,6 +5,7 @@ __all__: list[str]
 from tidelog import analysis as analysis
 from tidelog import errors as errors
 from tidelog import hypothetical as hypothetical
+from tidelog import notebook as notebook
 from tidelog import proofs as proofs
 from tidelog import spark as spark
 from tidelog import stable as stable
@@ -22,6 +23,8 @@ from tidelog.hypothetical.moments import hypotheses as hypotheses
 from tidelog.language.program import Program as Program
 from tidelog.language.syntax import Fact as Fact
 from tidelog.model import Model as Model
+from tidelog.notebook.extension import load_ipython_extension as load_ipython_extension
+from tidelog.notebook.extension import unload_ipython_extension as unload_ipython_extension
 from tidelog.proofs.explanation import explain as explain
 from tidelog.session import Step as Step
 from tidelog.stable.models import stable_models as stable_models

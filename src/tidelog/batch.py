@@ -17,6 +17,7 @@ from tidelog.compiler.passes import compile_program
 from tidelog.compiler.prepare_facts import InputFormat, needed_denominator, to_timeline, with_program_facts
 from tidelog.compiler.validate import choose_timeline
 from tidelog.compiler.violations import describe_violation
+from tidelog.data.data_frames import DataLike, SchemaLike, find_column_names, to_dataset, to_schema
 from tidelog.engine.batch_problem import Problem, Unsettled
 from tidelog.engine.extent import Extent
 from tidelog.engine.fact_store import Rows
@@ -42,23 +43,30 @@ _ONE_OF_BOTH = "use `between` to cut answers, and `until` to stop time as at the
 
 def materialise(
     program: Program,
-    data: Dataset,
+    data: DataLike,
     *,
     query: str | Iterable[str] | None = None,
     between: tuple[TimeLike, TimeLike] | None = None,
     until: TimeLike | None = None,
     timeline: TimelineName | None = None,
+    schema: SchemaLike | None = None,
 ) -> Model:
     """Return all facts that hold, given or derived: of every predicate in a head, or of the queries.
 
     Without `between`, a model goes beyond the last fact. With `until`, time stops there, as it does for a stream: facts
     that begin later are ignored, and facts that still hold then end there.
 
+    `data` is a dataset, or a dataframe for each predicate, `{"Reading": frame}`; `schema`, or the path of one, says
+    what the columns of dataframes mean, and names the columns of the model's tables.
+
     >>> import tidelog as tl
     >>> program = tl.Program.parse("Hot(X) :- Diamondminus[0,5] High(X).")
     >>> print(tl.materialise(program, tl.Dataset.parse("High(t1)@3")), end="")
     Hot(t1)@[3,8]
     """
+    schema = to_schema(schema)
+    data = to_dataset(data, schema)
+    columns = find_column_names(data, schema)
     names = choose_queries(program, data, query)
     if until is not None:
         if between is not None:
@@ -73,11 +81,18 @@ def materialise(
     if run.span is not None:
         answers = {name: extent.within(*run.span) for name, extent in answers.items()}
     times = program.time_arguments if run.data.dates else None
-    return Model(answers, run.compiled.grid, run.data.symbols, run.data.dates, times)
+    return Model(answers, run.compiled.grid, run.data.symbols, run.data.dates, times, columns)
 
 
-def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: TimelineName | None = None) -> Answer:
-    """Decide whether a fact holds at every point of its interval.
+def entails(
+    program: Program,
+    data: DataLike,
+    fact: str | Fact,
+    *,
+    timeline: TimelineName | None = None,
+    schema: SchemaLike | None = None,
+) -> Answer:
+    """Decide whether a fact holds at every point of its interval; `data` and `schema` are those of `materialise`.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("A :- Diamondminus[2,2] A.")
@@ -85,6 +100,7 @@ def entails(program: Program, data: Dataset, fact: str | Fact, *, timeline: Time
     <Answer.YES: 'yes'>
     """
     fact = program.to_fact(fact)
+    data = to_dataset(data, schema)
     choose_queries(program, data, fact.predicate)
     asked, names = fact, (fact.predicate,)
     return solve_run(

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidelog.analysis.query_names import require_known_predicates
+from tidelog.data.arrow_output import ArrowExport, build_fact_table
 from tidelog.data.relation import Relation
 from tidelog.engine.extent import Extent
 from tidelog.engine.repetition import Repetition, split_repetitions
@@ -57,7 +59,7 @@ class Repeat:
         return f"% repeats every {format_time(self.every)} {word} {start}: {format_fact(self.fact, iso)}"
 
 
-class Model:
+class Model(ArrowExport):
     """The facts that hold, as maximal intervals, sorted by predicate, arguments and time.
 
     Iterating gives the facts that do not repeat; `repeats` has those that repeat forever.
@@ -76,6 +78,7 @@ class Model:
         symbols: Symbols,
         dates: bool,
         time_arguments: Mapping[str, tuple[int, ...]] | None = None,
+        names: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._extents = extents
         self._grid = grid
@@ -83,6 +86,8 @@ class Model:
         self._dates = dates
         #: The positions of arguments that are times, by predicate.
         self._time_arguments = time_arguments or {}
+        #: The columns of arguments that have names, by predicate.
+        self._names = names or {}
 
     @cached_property
     def _divided(self) -> dict[str, tuple[Rows, list[Repetition]]]:
@@ -160,9 +165,8 @@ class Model:
 
         arity = max((len(rows.args) for rows, _ in self._divided.values()), default=0)
         repeats = self.repeats
-        shared = [set(self._time_arguments.get(name, ())) for name in self._extents]
-        times = set.intersection(*shared) if shared else set[int]()
-        sheet = build_fact_sheet(chain(self, (repeat.fact for repeat in repeats)), arity, names, times)
+        facts = chain(self, (repeat.fact for repeat in repeats))
+        sheet = build_fact_sheet(facts, arity, names, self._shared_times)
         if not repeats:
             return sheet
         once = [(*row, None, None, None) for row in sheet.rows[: -len(repeats)]]
@@ -172,6 +176,44 @@ class Model:
         ]
         columns = (*sheet.names, "every", "from", "before")
         return Sheet(columns, (*sheet.kinds, "constant", "time", "time"), once + again)
+
+    @property
+    def _shared_times(self) -> set[int]:
+        """The positions of arguments that are times in all predicates."""
+        shared = [set(self._time_arguments.get(name, ())) for name in self._extents]
+        return set.intersection(*shared) if shared else set()
+
+    def to_arrow(self, predicate: str | None = None, *, names: Sequence[str] | None = None) -> Any:
+        """Return the facts as a `pyarrow.Table`, with the columns of `to_sheet`; dates are timestamps in UTC.
+
+        With `predicate`, return the facts of that predicate only, without the column that names it: such a table is
+        also one that `materialise` takes. `names` are the columns of the arguments; without them, those that a schema
+        or the table of the facts has.
+
+        >>> import tidelog as tl
+        >>> program = tl.Program.parse("Hot(X) :- Reading(X, C), C > 80.")
+        >>> model = tl.materialise(program, tl.Dataset.parse("Reading(t1, 85)@3"))
+        >>> model.to_arrow("Hot").to_pylist()
+        [{'arg1': 't1', 'start': 3, 'end': 3, 'closed': 'both'}]
+        """
+        if predicate is not None:
+            require_known_predicates([predicate], self.predicates)
+            return self._select(predicate).to_arrow(names=names).drop_columns("predicate")
+        if names is None and len(self._extents) == 1:
+            names = self._names.get(next(iter(self._extents)))
+        if self.repeats:
+            from tidelog.data.fact_sheet import build_arrow_table
+
+            return build_arrow_table(self.to_sheet(names), self._dates)
+        relations = [relation for relation, _ in self.relations()]
+        return build_fact_table(
+            relations, self._symbols, self._grid.denominator, dates=self._dates, names=names, times=self._shared_times
+        )
+
+    def _select(self, predicate: str) -> Model:
+        """Return the part of a single predicate."""
+        extents = {predicate: self._extents[predicate]}
+        return Model(extents, self._grid, self._symbols, self._dates, self._time_arguments, self._names)
 
     def to_parquet(self, path: str | Path | None = None, iso: bool | None = None) -> bytes:
         """Return the table of all facts as a Parquet file, and write it to `path` if given."""

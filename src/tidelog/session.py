@@ -7,12 +7,11 @@ in between. `load` continues from a saved state exactly where the saved session 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
-    from tidelog.data.dataset import Dataset
-    from tidelog.language.syntax import Fact
+    from tidelog.data.data_frames import FactsLike
     from tidelog.language.time_like import TimeLike
     from tidelog.timeline.interval import Time
 
@@ -38,7 +37,7 @@ class Step(Sequence[AnswerT_co]):
 class Session(Protocol[AnswerT_co]):
     """A query over a stream that can be fed, finished, saved and loaded."""
 
-    def push(self, t: TimeLike, facts: Iterable[str | Fact] | Dataset = ()) -> Step[AnswerT_co]:
+    def push(self, t: TimeLike, facts: FactsLike = ()) -> Step[AnswerT_co]:
         """Advance the clock to t and add facts; return the answers that became certain. More facts may follow at t."""
 
     def advance(self, t: TimeLike) -> Step[AnswerT_co]:

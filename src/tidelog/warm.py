@@ -44,6 +44,7 @@ def compile_engine() -> Iterator[str]:
         "numbers": _warm_numbers,
         "late facts, and states that are resumed": _warm_states,
         "CSV, JSON Lines and Parquet": _warm_tables,
+        "dataframes": _warm_frames,
         "bytes that pass between Spark's workers": _warm_wire_format,
     }
     for name, warm in parts.items():
@@ -157,6 +158,23 @@ def _write_parquet(csv: Path, dated: bool) -> None:
     from pyarrow import parquet
 
     parquet.write_table(arrow_csv.read_csv(csv), csv.with_suffix(".parquet"))
+
+
+def _warm_frames() -> None:
+    import pyarrow as pa
+
+    import tidelog as tl
+
+    texts = ["a", "a text that is longer than a view holds", "a"]
+    for type in (pa.string(), pa.large_string(), pa.string_view()):
+        tl.Dataset.from_arrow({"Q": pa.table({"x": pa.array(texts, type), "time": [1, 2, 3]})})
+    for type in (pa.int32(), pa.uint32(), pa.int64()):
+        numbers = pa.array([1, 2, 1], type)
+        far = pa.array([1, 1 << 30, 5], type)
+        words = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], type), pa.array(["a", "b"]))
+        columns = {"n": numbers, "f": far, "w": words, "d": [0.5, 1.0, 2.0], "time": pa.array([1, 2, 3], type)}
+        model = tl.materialise(tl.Program.parse("P(W) :- Q(N, F, W, D)."), {"Q": pa.table(columns)})
+        model.to_arrow()
 
 
 def _warm_wire_format() -> None:

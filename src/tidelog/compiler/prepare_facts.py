@@ -23,6 +23,7 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
+    from tidelog.data.data_frames import DataLike
     from tidelog.data.dataset import Dataset
 
 Int64s = NDArray[np.int64]
@@ -55,11 +56,12 @@ class InputFormat:
             require_integer_times(data, self.engine)
 
 
-def with_program_facts(program: Program, data: Dataset | None) -> Dataset:
+def with_program_facts(program: Program, data: DataLike | None) -> Dataset:
     """Return data, which may be none, together with the facts in the rule file."""
+    from tidelog.data.data_frames import to_dataset
     from tidelog.data.dataset import Dataset
 
-    data = data or Dataset()
+    data = (None if data is None else to_dataset(data)) or Dataset()
     return read_time_arguments(program, data | Dataset.from_facts(program.facts) if program.facts else data)
 
 

@@ -12,11 +12,13 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `data_files` | which reader a path goes to; chunks, compression, encoding |
 | `fact_scanner`, `scan_kernels`, `number_scanner` | the compiled reader of fact text |
 | `table_reader`, `table_cells`, `json_lines` | CSV, JSON Lines and Parquet |
+| `data_frames`, `arrow_columns`, `arrow_kernels` | dataframes: Arrow columns read from their buffers |
 | `table_lines` | CSV and JSON Lines that are still being written, line by line |
 | `column_types`, `time_columns`, `arrow_calls` | the types of columns; columns of times; functions of Arrow |
 | `schema`, `schema_inference` | which columns a table has, and what they mean; a first schema, found in data |
 | `bad_rows`, `row_recovery` | rows that cannot be read: where they go; how they are separated from the others |
 | `input_warnings`, `time_units` | warnings about facts that do not fit the rules; times in different units |
 | `fact_printer`, `fact_sheet`, `notebook_view` | facts as text or JSON Lines; as a table; as HTML in notebooks |
+| `arrow_output` | facts as Arrow tables, which dataframes are made from |
 | `wire_format` | facts as bytes, for Spark and saved states, and the buckets that they go to |
 """

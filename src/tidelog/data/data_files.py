@@ -136,7 +136,7 @@ class Source:
         if name.lower().endswith(".gz"):
             name = name[:-3]
         predicate = self.predicate or name[: -len(self.suffix)]
-        if not _is_predicate(predicate):
+        if not is_predicate(predicate):
             raise TidelogError(
                 Diagnostic(
                     "TL207",
@@ -159,7 +159,8 @@ def parse_path(text: str) -> Source:
     return Source(predicate, path, suffixes[-1] if is_table else "")
 
 
-def _is_predicate(name: str) -> bool:
+def is_predicate(name: str) -> bool:
+    """Return whether a name can be a predicate."""
     from tidelog.language.fact_text import parse_fact
 
     try:

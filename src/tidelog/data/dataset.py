@@ -5,7 +5,7 @@ A dataset is immutable except for its dictionary, which only grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
@@ -33,6 +33,7 @@ from tidelog.timeline.interval import Interval
 if TYPE_CHECKING:
     from tidelog.analysis.value_columns import ValueColumn
     from tidelog.data.bad_rows import BadRows
+    from tidelog.data.data_frames import ArrowStream
     from tidelog.data.schema import Schema
 
 __all__ = ["Dataset", "Relation"]
@@ -97,6 +98,24 @@ class Dataset:
 
         loaded = load_schema(schema) if isinstance(schema, str | Path) else schema
         return load_paths(paths, ordered=ordered, schema=loaded, bad_rows=bad_rows)
+
+    @staticmethod
+    def from_arrow(
+        frames: Mapping[str, ArrowStream], *, schema: Schema | str | Path | None = None, bad_rows: BadRows | None = None
+    ) -> Dataset:
+        """Read dataframes, one per predicate: any objects with `__arrow_c_stream__`, whose buffers are not copied.
+
+        Columns mean what they mean in files: `time`, or `start`, `end` and `closed`, say when facts hold, and all
+        others are arguments, unless `schema` says otherwise. Rows that cannot be read go to `bad_rows`, if given;
+        otherwise they are an error.
+
+        >>> import pyarrow as pa
+        >>> print(Dataset.from_arrow({"Reading": pa.table({"sensor": ["t1"], "value": [0.5], "time": [3]})}), end="")
+        Reading(t1,0.5)@3
+        """
+        from tidelog.data.data_frames import read_frames
+
+        return read_frames(frames, schema, bad_rows)
 
     @staticmethod
     def from_facts(facts: Iterable[str | Fact]) -> Dataset:

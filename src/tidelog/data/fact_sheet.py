@@ -89,7 +89,7 @@ def build_arrow_table(sheet: Sheet, iso: bool = False) -> Any:
     """Convert a table to a `pyarrow.Table`; times are timestamps in UTC if `iso` and dates give them exactly."""
     import pyarrow as pa
 
-    arrays = [_build_array([row[i] for row in sheet.rows], kind, iso) for i, kind in enumerate(sheet.kinds)]
+    arrays = [build_array([row[i] for row in sheet.rows], kind, iso) for i, kind in enumerate(sheet.kinds)]
     return pa.Table.from_arrays(arrays, list(sheet.names))
 
 
@@ -121,7 +121,7 @@ def _quote_cell(cell: str | None) -> str:
     return cell
 
 
-def _build_array(cells: list[Any], kind: Kind, iso: bool) -> Any:
+def build_array(cells: list[Any], kind: Kind, iso: bool) -> Any:
     """Build a column of the narrowest type that holds every cell exactly."""
     import pyarrow as pa
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,8 @@ class Relation:
 class Columns:
     """Relations on a time step of `1/denominator`; `dates` is true if any time was written as a date.
 
-    `numbers` is true if any time was written as a number. `names` are the columns of the arguments in a table.
+    `numbers` is true if any time was written as a number. `names` are the columns of the arguments in a table, and
+    `types` says which of them hold only text or only numbers, where that is known.
     """
 
     denominator: int
@@ -60,6 +62,7 @@ class Columns:
     relations: dict[Key, Relation]
     numbers: bool = False
     names: dict[Key, tuple[str, ...]] = field(default_factory=dict)
+    types: dict[Key, tuple[Literal["text", "number"] | None, ...]] = field(default_factory=dict)
 
 
 EMPTY = Columns(1, False, {})

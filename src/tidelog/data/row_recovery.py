@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.data.arrow_columns import keep_rows
 from tidelog.data.bad_rows import BadRow, BadRows, RowErrors, set_aside
 from tidelog.data.fact_scanner import scan_facts
 from tidelog.data.relation import EMPTY, Columns, combine, shift_order
@@ -253,7 +254,7 @@ def read_parquet_cells(
             kept = np.ones(cells.rows, np.bool_)
             kept[list(error.rows)] = False
             numbers = numbers[kept]
-            columns_left = [column.filter(kept) for column in cells.columns]
+            columns_left = [keep_rows(column, kept) for column in cells.columns]
             cells = replace(cells, columns=columns_left, rows=len(numbers))
     set_aside(bad, bad_rows)
     return columns

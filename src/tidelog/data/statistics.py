@@ -36,14 +36,19 @@ def describe_columns(symbols: Symbols, columns: Columns, source: str) -> Iterato
     pool, offsets = symbols.texts()
     is_text = pool[offsets[:-1]] == NAME_KIND
     numeric = _find_numeric_texts(symbols, is_text)
+    looks_numeric = np.zeros(len(is_text), np.bool_)
+    looks_numeric[numeric] = True
     only_text = bool(is_text.all())
     for key, relation in columns.relations.items():
-        names = columns.names.get(key, ())
+        names, types = columns.names.get(key, ()), columns.types.get(key, ())
         for position in range(relation.arity if len(relation) else 0):
             ids = relation.args[position]
-            text = is_text[:1] if only_text else is_text[ids]
-            type: ValueType = "text" if text.all() else "mixed" if text.any() else "number"
-            looks = bool(len(numeric)) and bool(np.isin(ids, numeric).any())
+            known = "text" if only_text else types[position] if types else None
+            text = is_text[:0] if known is not None else is_text[ids]
+            has_text = known == "text" or bool(text.any())
+            has_numbers = known == "number" or not (known == "text" or bool(text.all()))
+            type: ValueType = "number" if not has_text else "mixed" if has_numbers else "text"
+            looks = bool(len(numeric)) and has_text and bool(looks_numeric[ids].any())
             yield ValueColumn(key[0], position, type, source, names[position] if names else None, looks)
 
 

@@ -36,12 +36,27 @@ def read_cells(data: bytes, form: str, path: str) -> Cells:
         if form == "parquet":
             from pyarrow import parquet
 
-            table = parquet.read_table(pa.BufferReader(data), use_threads=False)
-        else:
-            table = _read_csv(data, "\t" if form == "tsv" else ",", path)
+            source = pa.BufferReader(data)
+            dictionaries = _find_dictionaries(source)
+            table = parquet.read_table(source, use_threads=False, read_dictionary=dictionaries)
+            return Cells(table.column_names, table.columns, table.num_rows)
+        table = _read_csv(data, "\t" if form == "tsv" else ",", path)
         return Cells(table.column_names, [column.combine_chunks() for column in table.columns], table.num_rows)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, form, error) from None
+
+
+def _find_dictionaries(source: Any) -> list[str]:
+    """Find the columns of texts that a Parquet file holds as dictionaries: each of their texts is then read once."""
+    from pyarrow import parquet, types
+
+    file = parquet.ParquetFile(source)
+    texts = {f.name for f in file.schema_arrow if types.is_string(f.type) or types.is_large_string(f.type)}
+    if not texts or not file.metadata.num_row_groups:
+        return []
+    group = file.metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    return [c.path_in_schema for c in columns if c.path_in_schema in texts and c.has_dictionary_page]
 
 
 def _read_csv(data: bytes, delimiter: str, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tables of one predicate each, read column by column: CSV, JSON Lines, Parquet, and Spark's Arrow batches.
+"""Tables of one predicate each, read column by column: CSV, JSON Lines, Parquet, dataframes, Spark's Arrow batches.
 
 A column `time` says when a fact holds; or `start` and `end` do, with `closed` (`both`, `left`, `right`, `neither`)
 unless both ends are closed. Without any of these columns, the facts are background knowledge. Every other column is an
@@ -12,7 +12,7 @@ represents it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.data.arrow_calls import cast_column
-from tidelog.data.bad_rows import RowErrors
+from tidelog.data.arrow_columns import (
+    TickColumns,
+    UnsupportedType,
+    decode_column,
+    find_nulls,
+    find_value_type,
+    intern_column,
+    read_ticks,
+)
+from tidelog.data.bad_rows import MOST_ERRORS, RowErrors
 from tidelog.data.column_types import (
     compute_local_offsets,
     convert_values,
@@ -36,28 +45,34 @@ from tidelog.data.json_lines import exact_decimal, read_json_lines
 from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes
 from tidelog.data.relation import EMPTY, Columns, Ids, Relation, Times, timestamp_overflow, to_common_step
 from tidelog.data.schema import UNITS, ColumnType, TableSchema
-from tidelog.data.symbol_kernels import AS_WRITTEN, NAME_KIND, NUMBER_KIND
+from tidelog.data.symbol_kernels import AS_WRITTEN, NAME_KIND
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_cells import Cells, read_cells
-from tidelog.data.time_columns import TimeColumn, find_zones, is_text, scan_times, text_buffers, to_time_column
+from tidelog.data.time_columns import (
+    TimeColumn,
+    find_zones,
+    intern_times,
+    is_text,
+    scan_times,
+    text_buffers,
+    to_time_column,
+)
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.fact_text import format_iso, parse_time
+from tidelog.language.fact_text import parse_time
 from tidelog.language.syntax import Value
 from tidelog.language.wording import suggest
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import CLOSED_ENDS
 
-_MOST_ERRORS = 20
 _TIME_COLUMNS = ("time", "start", "end", "closed")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-_NO_ROWS = np.zeros(0, np.int64)
 #: The problem of some rows of a column, or a function that tells it for each row.
 Problem = str | Callable[[int], str]
 
 
 @dataclass
 class TableFormat:
-    """How a table is read: its form (csv, tsv, jsonl or parquet) and the schema, if there is one.
+    """How a table is read: its form (csv, tsv, jsonl, parquet or arrow) and the schema, if there is one.
 
     `text_columns` and `number_columns` are the columns without a schema that earlier parts of the same file decided.
     `is_part` says that JSON Lines are part of a longer input: a key that none of them has is a value that is missing.
@@ -70,6 +85,11 @@ class TableFormat:
     text_columns: set[str] = field(default_factory=set)
     number_columns: set[str] = field(default_factory=set)
     is_part: bool = False
+
+
+def is_time_column(name: str) -> bool:
+    """Return whether a column without a schema says when facts hold."""
+    return name.strip().lower() in _TIME_COLUMNS
 
 
 def read_table(data: bytes, format: TableFormat, symbols: Symbols, row: int = 0) -> Columns:
@@ -157,13 +177,16 @@ class _Table:
         raise TidelogError(Diagnostic("TL205", message, help=help))
 
     def build_columns(self, predicate: str, symbols: Symbols) -> Columns:
-        args = [self._intern_column(i, symbols) for i in self.arguments]
         rows = self.cells.rows
-        block = np.array(args, np.int32).reshape(len(args), rows)
+        block = np.empty((len(self.arguments), rows), np.int32)
+        for i, ids in zip(self.arguments, block, strict=True):
+            self._intern_column(i, symbols, ids)
         denominator, kinds, lo, hi = self._read_intervals(rows)
-        key = (predicate, len(args))
+        key = (predicate, len(block))
         names = {key: tuple(self.names[i] for i in self.arguments)}
-        return Columns(denominator, kinds[0], {key: Relation(*key, block, lo, hi)}, kinds[1], names)
+        known = [find_value_type(self.cells.columns[i], self.types.get(i)) for i in self.arguments]
+        types = {} if self.untyped else {key: tuple(known)}
+        return Columns(denominator, kinds[0], {key: Relation(*key, block, lo, hi)}, kinds[1], names, types)
 
     def _is_argument(self, i: int) -> bool:
         return i not in self.role.values() and not _PANDAS_INDEX.fullmatch(self.names[i])
@@ -173,7 +196,7 @@ class _Table:
         problems = {int(row): problem if isinstance(problem, str) else problem(int(row)) for row in rows}
         diagnostics = [
             Diagnostic("TL206", f"{self._describe_cell(row, i)}: {problems[row]}", law=law)
-            for row in list(problems)[:_MOST_ERRORS]
+            for row in list(problems)[:MOST_ERRORS]
         ]
         return RowErrors(diagnostics, {row: f"column `{self.names[i]}`: {text}" for row, text in problems.items()})
 
@@ -182,19 +205,14 @@ class _Table:
         return f"{self.path}, row {self.first_row + row + 1}, column `{self.names[i]}`"
 
     def _require_column(self, i: int) -> Any:
-        """Return a column, an Arrow array or a list; raise TL206 if a cell is empty. Arrow's own dictionaries are
-        decoded."""
-        from pyarrow import types
-
+        """Return a column, an Arrow array (perhaps chunked) or a list; raise TL206 if a cell is empty."""
         column = self.cells.columns[i]
         if isinstance(column, list):
             empty = np.flatnonzero([value is None for value in column])
         else:
-            empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)) if column.null_count else _NO_ROWS
+            empty = find_nulls(column)
         if len(empty):
             raise self._error(empty, i, "there is no value", "every argument and every time of a fact has a value")
-        if not isinstance(column, list) and types.is_dictionary(column.type):
-            return cast_column(column, column.type.value_type)
         return column
 
     def _unsupported_type_error(self, i: int, type: Any, use: str) -> TidelogError:
@@ -203,45 +221,42 @@ class _Table:
 
     # Arguments
 
-    def _intern_column(self, i: int, symbols: Symbols) -> Ids:
-        from pyarrow import types
-
+    def _intern_column(self, i: int, symbols: Symbols, ids: Ids) -> None:
+        """Write the ids of the constants in a column."""
         column = self._require_column(i)
         kind = self.types.get(i)
         if kind == "time":
-            return self._intern_times(i, symbols)
-        if isinstance(column, list):
-            return self._intern_values(i, column, symbols)
-        type = column.type
-        if is_text(type) and kind == "number":
-            return self._intern_values(i, column.to_pylist(), symbols)
-        if is_text(type):
+            intern_times(self._read_times(i), symbols, ids)
+        elif isinstance(column, list):
+            ids[:] = self._intern_values(i, column, symbols)
+        elif self.untyped and kind is None:
+            ids[:] = self._intern_cells(i, column, symbols)
+        else:
+            try:
+                bad = intern_column(column, kind, symbols, ids)
+            except UnsupportedType:
+                raise self._unsupported_type_error(i, column.type, "an argument") from None
+            if len(bad):
+                raise self._not_a_number(bad, i, [column[int(row)].as_py() for row in bad])
+
+    def _intern_cells(self, i: int, column: Any, symbols: Symbols) -> Ids:
+        """Intern cells without types: one that looks like a number is one, unless its column holds identifiers."""
+        data, offsets = text_buffers(column)
+        if (data == ord(" ")).any():
+            column = trim_numbers(column)
             data, offsets = text_buffers(column)
-            if self.untyped and kind is None and (data == ord(" ")).any():
-                column = trim_numbers(column)
-                data, offsets = text_buffers(column)
-            as_text = kind == "text" or not self.untyped or self._is_text_column(i, column)
-            ids = symbols.intern_texts(data, offsets, NAME_KIND if as_text else AS_WRITTEN)
-            for row in np.flatnonzero(ids < 0):  # numbers with too many digits for compiled code
-                ids[row] = symbols.intern(read_long_number(data[offsets[row] : offsets[row + 1]].tobytes().decode()))
-            return ids
-        if types.is_nested(type):
-            raise self._unsupported_type_error(i, type, "an argument")
-        encoded = column.dictionary_encode()
-        distinct = encoded.dictionary
-        rows: Ids = encoded.indices.to_numpy(zero_copy_only=False)
-        if types.is_integer(type) and kind != "text":
-            return symbols.intern_texts(*text_buffers(distinct), NUMBER_KIND)[rows]
-        if types.is_integer(type):
-            return symbols.intern_texts(*text_buffers(distinct), NAME_KIND)[rows]
-        values = self._read_values(i, distinct)
-        if kind is not None:
-            convert = to_text if kind == "text" else to_number
-            values = [None if value is None else convert(value) for value in values]
-        bad = [k for k, value in enumerate(values) if value is None]
-        if bad:
-            raise self._error(np.flatnonzero(np.isin(rows, bad)), i, "this is not a number")
-        return np.array([symbols.intern(value) for value in values if value is not None], np.int32)[rows]
+        ids = symbols.intern_texts(data, offsets, NAME_KIND if self._is_text_column(i, column) else AS_WRITTEN)
+        for row in np.flatnonzero(ids < 0):  # numbers with too many digits for compiled code
+            ids[row] = symbols.intern(read_long_number(data[offsets[row] : offsets[row + 1]].tobytes().decode()))
+        return ids
+
+    def _not_a_number(self, rows: npt.NDArray[np.int64], i: int, values: Sequence[Any]) -> RowErrors:
+        """Build the error for values in a column of numbers that are no numbers."""
+        law = f"the schema of {self.format.predicate} says that `{self.names[i]}` holds numbers"
+        shown = {int(row): f"`{str(value)[:40]}` is not a number" for row, value in zip(rows, values, strict=True)}
+        if any(isinstance(value, str) for value in values):
+            return self._error(rows, i, shown.__getitem__, law)
+        return self._error(rows, i, "this is not a number")
 
     def _intern_values(self, i: int, column: list[Value], symbols: Symbols) -> Ids:
         """Intern Python values, converted to the type of the schema if there is one."""
@@ -250,24 +265,9 @@ class _Table:
             values = convert_values(column, to_text if self.types[i] == "text" else to_number)
             bad = np.flatnonzero([value is None for value in values])
             if len(bad):
-                law = f"the schema of {self.format.predicate} says that `{self.names[i]}` holds numbers"
-                raise self._error(bad, i, lambda row: f"`{str(column[row])[:40]}` is not a number", law)
+                raise self._not_a_number(bad, i, [str(column[row]) for row in bad])
         known = {value: symbols.intern(value) for value in dict.fromkeys(values) if value is not None}
         return np.array([known[value] for value in values if value is not None], np.int32)
-
-    def _intern_times(self, i: int, symbols: Symbols) -> Ids:
-        """Intern times that are arguments: dates as text in UTC, numbers as numbers."""
-        times = self._read_times(i)
-        rows = zip(times.numerator.tolist(), times.denominator.tolist(), times.kind.tolist(), strict=True)
-        values: dict[tuple[int, int, int], int] = {}
-        ids = np.empty(len(times.kind), np.int32)
-        for row, (numerator, denominator, kind) in enumerate(rows):
-            key = (numerator, denominator, kind)
-            if key not in values:
-                time = Fraction(numerator, denominator)
-                values[key] = symbols.intern(format_iso(time) if kind == DATE else time)
-            ids[row] = values[key]
-        return ids
 
     def _is_text_column(self, i: int, column: Any) -> bool:
         """Return whether a column without a schema is text as a whole, because one of its values has a leading zero.
@@ -284,54 +284,56 @@ class _Table:
         if name in format.number_columns:
             texts = column.to_pylist()
             zeros = [row for row, text in enumerate(texts) if len(text) > 1 and text[0] == "0" and text.isdigit()]
-            law = (
-                "a column with leading zeros is text, but its earlier rows have been read as numbers already: a schema"
-            )
-            law = f"{law} declares its type (`tidelog infer {self.path}` prints one for --schema FILE)"
+            law = "a column with leading zeros is text, but its earlier rows have been read as numbers already:"
+            law = f"{law} a schema declares its type (`tidelog infer {self.path}` prints one for --schema FILE)"
             raise self._error(np.array(zeros), i, lambda row: f"`{texts[row]}` has a leading zero", law)
         format.text_columns.add(name)
         return True
-
-    def _read_values(self, i: int, distinct: Any) -> list[Value | None]:
-        """Convert an Arrow array to constants; None for a float that is not a number."""
-        import pyarrow as pa
-        from pyarrow import types
-
-        type = distinct.type
-        if types.is_floating(type) or types.is_decimal(type):
-            return [exact_decimal(text) for text in cast_column(distinct, pa.large_string()).to_pylist()]
-        if types.is_boolean(type):
-            return ["true" if value else "false" for value in distinct.to_pylist()]
-        if types.is_timestamp(type):
-            return [format_iso(Fraction(t, UNITS[type.unit])) for t in cast_column(distinct, pa.int64()).to_pylist()]
-        if types.is_date(type):
-            return [day.isoformat() for day in cast_column(distinct, pa.date32()).to_pylist()]
-        raise self._unsupported_type_error(i, type, "an argument")
 
     # Times
 
     def _read_intervals(self, rows: int) -> tuple[int, tuple[bool, bool], Times, Times]:
         """Return the denominator, whether there were dates and numbers, and the ends of all intervals."""
-        if not self.role.keys() - {"closed"}:
+        if not rows or not self.role.keys() - {"closed"}:
             return 1, (False, False), np.full(rows, NEG_INF), np.full(rows, POS_INF)
+        ticks = self._read_ticks()
         if "time" in self.role:
             i = self.role["time"]
+            if ticks is not None:
+                return ticks.denominator, (ticks.dates, not ticks.dates), ticks.doubled[0], ticks.doubled[0]
             time = self._read_times(i)
             infinite = np.flatnonzero((time.kind == PLUS_INF) | (time.kind == MINUS_INF))
             if len(infinite):
                 raise self._error(infinite, i, "infinity is not a time point")
-            denominator, ticks = self._to_ticks([time], [i])
-            return denominator, (time.has_dates, time.has_numbers), 2 * ticks[0], 2 * ticks[0]
+            denominator, points = self._to_ticks([time], [i])
+            return denominator, (time.has_dates, time.has_numbers), 2 * points[0], 2 * points[0]
         columns = [self.role["start"], self.role["end"]]
-        start, end = (self._read_times(i) for i in columns)
-        denominator, ticks = self._to_ticks([start, end], columns)
         open_lo, open_hi = self._read_open_ends(rows)
-        lo = np.where(start.kind == MINUS_INF, NEG_INF, 2 * ticks[0] + open_lo)
-        hi = np.where(end.kind == PLUS_INF, POS_INF, 2 * ticks[1] - open_hi)
-        empty = np.flatnonzero((lo > hi) | (start.kind == PLUS_INF) | (end.kind == MINUS_INF))
+        if ticks is not None:
+            lo, hi = ticks.doubled[0] + open_lo, ticks.doubled[1] - open_hi
+            denominator, kinds, empty = ticks.denominator, (ticks.dates, not ticks.dates), np.flatnonzero(lo > hi)
+        else:
+            start, end = (self._read_times(i) for i in columns)
+            denominator, ends = self._to_ticks([start, end], columns)
+            lo = np.where(start.kind == MINUS_INF, NEG_INF, 2 * ends[0] + open_lo)
+            hi = np.where(end.kind == PLUS_INF, POS_INF, 2 * ends[1] - open_hi)
+            empty = np.flatnonzero((lo > hi) | (start.kind == PLUS_INF) | (end.kind == MINUS_INF))
+            kinds = start.has_dates or end.has_dates, start.has_numbers or end.has_numbers
         if len(empty):
             raise self._error(empty, columns[0], "the interval is empty", "a fact holds at one time point at least")
-        return denominator, (start.has_dates or end.has_dates, start.has_numbers or end.has_numbers), lo, hi
+        return denominator, kinds, lo, hi
+
+    def _read_ticks(self) -> TickColumns | None:
+        """Read times from the buffers of Arrow columns; None if their types need more."""
+        columns = [self.role[role] for role in ("time", "start", "end") if role in self.role]
+        arrays = [self._require_column(i) for i in columns]
+        if any(isinstance(column, list) for column in arrays):
+            return None
+        ticks = read_ticks(arrays, self.schema)
+        if ticks is not None and ticks.far is not None:
+            number, row = ticks.far
+            raise self._overflow_error(columns[number], row, ticks.denominator)
+        return ticks
 
     def _read_open_ends(self, rows: int) -> tuple[Times, Times]:
         """Return 1 for each left end that is open, else 0; and the same for the right ends."""
@@ -342,7 +344,7 @@ class _Table:
             return np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         i = self.role["closed"]
         column = self.cells.columns[i]
-        given = column if isinstance(column, list) else column.to_pylist()
+        given = column if isinstance(column, list) else decode_column(column).to_pylist()
         words = {word: str(word or "both").strip().lower() for word in dict.fromkeys(given)}
         wrong = [word for word in words if words[word] not in CLOSED_ENDS]
         if wrong:
@@ -351,16 +353,17 @@ class _Table:
         open_ends = 1 - np.array([CLOSED_ENDS[words[word]] for word in given], np.int64).reshape(rows, 2)
         return open_ends[:, 0], open_ends[:, 1]
 
+    def _overflow_error(self, i: int, row: int, denominator: int) -> RowErrors:
+        error = timestamp_overflow(f"in {self._describe_cell(row, i)}, in ticks of 1/{denominator},")
+        return RowErrors(error.diagnostics, {row: f"column `{self.names[i]}`: the timestamp does not fit into 63 bits"})
+
     def _to_ticks(self, times: list[TimeColumn], columns: list[int]) -> tuple[int, list[Times]]:
         """Convert all times to ticks of their common denominator."""
         numerator = np.concatenate([column.numerator for column in times])
         denominator, ticks, far = to_common_step(numerator, np.concatenate([column.denominator for column in times]))
         if far.any():
             column, row = divmod(int(np.argmax(far)), len(times[0].numerator))
-            cell = self._describe_cell(row, columns[column])
-            error = timestamp_overflow(f"in {cell}, in ticks of 1/{denominator},")
-            reason = f"column `{self.names[columns[column]]}`: the timestamp does not fit into 63 bits"
-            raise RowErrors(error.diagnostics, {row: reason})
+            raise self._overflow_error(columns[column], row, denominator)
         return denominator, np.split(ticks, len(times))
 
     def _read_times(self, i: int) -> TimeColumn:
@@ -368,8 +371,8 @@ class _Table:
         import pyarrow as pa
 
         column = self._require_column(i)
-        if isinstance(column, list):
-            column = pa.array([str(value) for value in column], pa.large_string())
+        is_list = isinstance(column, list)
+        column = pa.array(map(str, column), pa.large_string()) if is_list else decode_column(column)
         times = self._read_plain_times(i, column)
         if self.schema is None:
             return times
@@ -428,7 +431,7 @@ class _Table:
             except TidelogError as error:
                 first = error.diagnostics[0]
                 found = self._error(np.array([row]), i, first.message, first.law)
-                problems += found.diagnostics if len(problems) < _MOST_ERRORS else ()
+                problems += found.diagnostics if len(problems) < MOST_ERRORS else ()
                 reasons |= found.rows
                 continue
             times.kind[row] = DATE if dated else NUMBER
@@ -442,5 +445,5 @@ class _Table:
                 continue
             times.numerator[row], times.denominator[row] = time.numerator, time.denominator
         if problems:
-            raise RowErrors(problems[:_MOST_ERRORS], reasons)
+            raise RowErrors(problems[:MOST_ERRORS], reasons)
         return times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy.typing as npt
 from tidelog.data.arrow_calls import cast_column
 from tidelog.data.column_types import find_offsets
 from tidelog.data.number_scanner import DATE, NOT_UNDERSTOOD, NUMBER, Bytes, read_time
-from tidelog.data.relation import Times
+from tidelog.data.relation import Ids, Times
+from tidelog.data.symbol_table import Symbols
 from tidelog.jit import kernel
+from tidelog.language.fact_text import format_iso
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +76,14 @@ def text_buffers(column: Any) -> tuple[Bytes, npt.NDArray[np.int64]]:
 def to_time_column(column: Any, denominator: int, kind: int) -> TimeColumn:
     numerator = column.to_numpy(zero_copy_only=False)
     return TimeColumn(numerator, np.full(len(numerator), denominator, np.int64), np.full(len(numerator), kind, np.int8))
+
+
+def intern_times(times: TimeColumn, symbols: Symbols, ids: Ids) -> None:
+    """Write the ids of times that are arguments: dates as text in UTC, numbers as numbers."""
+    rows = zip(times.numerator.tolist(), times.denominator.tolist(), times.kind.tolist(), strict=True)
+    known: dict[tuple[int, int, int], int] = {}
+    for row, key in enumerate(rows):
+        if key not in known:
+            time = Fraction(key[0], key[1])
+            known[key] = symbols.intern(format_iso(time) if key[2] == DATE else time)
+        ids[row] = known[key]

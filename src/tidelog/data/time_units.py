@@ -26,6 +26,8 @@ from tidelog.timeline.interval import Time
 LEAST_SECONDS, MOST_SECONDS = 10**8, 10**10
 #: Numbers from here on are milliseconds since 1970 (of the year 1985 and later) rather than seconds.
 LEAST_MILLISECONDS = 5 * 10**11
+#: Rows that are looked at first.
+_BLOCK = 1 << 10
 _DURATION = re.compile(r"\b[0-9]+(?:\.[0-9]+)?(?:ms|s|min|h|d|w)\b")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
@@ -109,11 +111,16 @@ def _find_fact(symbols: Symbols, columns: Columns, plausible: bool | None) -> st
 
 def _find_row(relation: Relation, denominator: int, plausible: bool | None) -> int | None:
     for ends in (relation.lo, relation.hi):
-        finite = (ends > NEG_INF) & (ends < POS_INF)
-        if plausible is not None:
-            size = np.abs(ends) // 2
-            fits = (size >= LEAST_SECONDS * denominator) & (size <= MOST_SECONDS * denominator)
-            finite &= fits if plausible else ~fits
-        if finite.any():
-            return int(np.argmax(finite))
+        # Most often the first rows decide.
+        first, size = 0, _BLOCK
+        while first < len(ends):
+            part = ends[first : first + size]
+            finite = (part > NEG_INF) & (part < POS_INF)
+            if plausible is not None:
+                length = np.abs(part) // 2
+                fits = (length >= LEAST_SECONDS * denominator) & (length <= MOST_SECONDS * denominator)
+                finite &= fits if plausible else ~fits
+            if finite.any():
+                return first + int(np.argmax(finite))
+            first, size = first + size, 8 * size
     return None

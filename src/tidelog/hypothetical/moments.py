@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tidelog.data.dataset import Dataset
+from tidelog.data.data_frames import DataLike
 from tidelog.errors import TidelogError
 from tidelog.hypothetical.session import AnyFact, DelayByPattern, Hypotheses
 from tidelog.hypothetical.session_options import HypothesisOptions
@@ -25,7 +25,7 @@ def hypotheses(
     *,
     until: TimeLike | None = None,
     delay: DelayByPattern = (),
-    background: Dataset | None = None,
+    background: DataLike | None = None,
     timeline: TimelineName | None = None,
     options: HypothesisOptions | None = None,
 ) -> Iterator[Moment]:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
+from tidelog.data.data_frames import DataLike, to_dataset
 from tidelog.data.dataset import Dataset
 from tidelog.hypothetical.arrival_input import FactReader, invalid_fact_error, parse_arrival
 from tidelog.hypothetical.background import add_background
@@ -90,7 +91,7 @@ class Hypotheses:
         query: str,
         *,
         delay: DelayByPattern = (),
-        background: Dataset | None = None,
+        background: DataLike | None = None,
         timeline: TimelineName | None = None,
         options: HypothesisOptions | None = None,
     ) -> None:
@@ -101,8 +102,9 @@ class Hypotheses:
         """
         options = options or HypothesisOptions()
         delay = _to_plain_delay(delay)
-        self._origin = _Origin(program, query, delay, tuple(background or ()), timeline, options)
-        temporal = add_background(translate_to_temporal(program, timeline, query_predicate(query)), background or ())
+        known_facts = () if background is None else tuple(to_dataset(background))
+        self._origin = _Origin(program, query, delay, known_facts, timeline, options)
+        temporal = add_background(translate_to_temporal(program, timeline, query_predicate(query)), known_facts)
         self.query = build_query(parse_query(query, temporal))
         self.schemas: tuple[Schema, ...] = resolve(temporal, self.query, Bounds(options.depth, options.horizon))
         self._compiled = tuple(compile_schema(number, schema) for number, schema in enumerate(self.schemas))
@@ -153,13 +155,15 @@ class Hypotheses:
         """Parse a line like `{"arrival": 0, "fact": "Temp(wt2,high,0)"}`; return the arrival time and the fact."""
         return parse_arrival(text, self._reader, source, line)
 
-    def push(self, t: TimeLike, facts: Iterable[AnyFact] | Dataset = ()) -> HypothesisStep:
+    def push(self, t: TimeLike, facts: Iterable[AnyFact] | DataLike = ()) -> HypothesisStep:
         """Add facts that arrive at the integer time t; return the answers that became certain.
 
         Several batches may have the same t. Unlike in other sessions, facts carry their own times, which may be before
         t; those of rigid predicates have none. Facts that may not arrive now are counted in `rejected`.
         """
         tau = to_integer_time(t)
+        if isinstance(facts, Mapping):
+            facts = to_dataset(facts)
         if tau < self.tau:
             for fact in facts:
                 self.push_backwards(tau, fact)

@@ -28,6 +28,7 @@ from tidelog.timeline.grid import NEG_INF
 from tidelog.timeline.interval import Interval, TimelineName
 
 if TYPE_CHECKING:
+    from tidelog.data.data_frames import DataLike, SchemaLike
     from tidelog.data.dataset import Dataset
 
 
@@ -83,16 +84,18 @@ class Explanation:
 
 def explain(
     program: Program,
-    data: Dataset,
+    data: DataLike,
     fact: str | Fact,
     *,
     timeline: TimelineName | None = None,
     depth: int | None = None,
     sources: Sequence[tuple[str, Dataset]] = (),
+    schema: SchemaLike | None = None,
 ) -> Explanation:
     """Explain why a fact holds at every point of its interval, or why it does not.
 
     `depth` limits the depth of the proof. `sources` are the files that the data came from, for proofs to name them.
+    `data` and `schema` are those of `materialise`.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("Hot(X) :- Diamondminus[0,5] High(X).")
@@ -102,6 +105,9 @@ def explain(
        └─ High(t1)@3  given
     """
     fact = program.to_fact(fact)
+    from tidelog.data.data_frames import to_dataset
+
+    data = to_dataset(data, schema)
     timed = read_time_arguments(program, data)
     require_arities(dict(program_arities(program)), timed, fact)
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
+from tidelog.data.data_frames import DataLike, to_dataset
 from tidelog.errors import Undecided
 from tidelog.language.syntax import Fact
 from tidelog.model import Answer
@@ -16,13 +17,12 @@ from tidelog.stable.solver_choice import Solver, all_satisfiable, solve_with_fir
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
-    from tidelog.data.dataset import Dataset
     from tidelog.language.program import Program
 
 
 def stable_entails(
     program: Program,
-    data: Dataset,
+    data: DataLike,
     fact: str | Fact,
     *,
     mode: str = "cautious",
@@ -47,6 +47,7 @@ def stable_entails(
     require_integer_timeline(timeline)
     create_control()  # fail early if clingo is missing
     fact = program.to_fact(fact)
+    data = to_dataset(data)
     require_known_predicates(
         [fact.predicate], known_predicates(program, (predicate for predicate, _ in data.relations))
     )

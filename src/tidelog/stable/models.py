@@ -18,13 +18,13 @@ from tidelog.stable.stable_model import StableModel
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
-    from tidelog.data.dataset import Dataset
+    from tidelog.data.data_frames import DataLike
     from tidelog.language.program import Program
 
 
 def stable_models(
     program: Program,
-    data: Dataset,
+    data: DataLike,
     *,
     models: int = 1,
     between: tuple[TimeLike, TimeLike] | None = None,

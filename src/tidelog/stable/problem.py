@@ -11,6 +11,7 @@ from tidelog.compiler.compiled_program import CompiledProgram, Target
 from tidelog.compiler.flat_rules import FlatRule, Pair
 from tidelog.compiler.passes import compile_program
 from tidelog.compiler.prepare_facts import InputFormat, to_timeline, with_program_facts
+from tidelog.data.data_frames import DataLike
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import format_fact
@@ -49,7 +50,7 @@ class Problem:
         return (min(ends), max(ends)) if ends else (0, 0)
 
 
-def prepare_problem(program: Program, data: Dataset, fact: Fact | None = None) -> Problem:
+def prepare_problem(program: Program, data: DataLike, fact: Fact | None = None) -> Problem:
     """Compile a program and prepare its data; raise where times or ranges are not integers."""
     require_no_numbers(program)
     compiled = compile_program(program, Target("stable"))

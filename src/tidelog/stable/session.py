@@ -6,7 +6,7 @@ keeps the windows that are possible; this module has the clock, the facts that a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from tidelog.analysis.predicate_graph import head_atom
 from tidelog.compiler.violations import describe_violation
+from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Relation, to_facts
 from tidelog.data.symbol_table import Symbols
@@ -76,12 +77,12 @@ class StableReasoner:
     (['Open', 'Shut'], [])
     """
 
-    def __init__(self, program: Program, *, background: Dataset | None = None, most: int = MOST_WINDOWS) -> None:
+    def __init__(self, program: Program, *, background: DataLike | None = None, most: int = MOST_WINDOWS) -> None:
         """Prepare a program with the facts in `background`, which hold at all times.
 
         A search with more than `most` windows at a time is given up.
         """
-        facts = self._prepare(program, background or Dataset(), most)
+        facts = self._prepare(program, to_dataset(background or {}), most)
         self._background = frozenset(atom for atom, pairs in facts.items() if pairs == _ALWAYS)
         self._add_facts(facts)
         try:
@@ -112,15 +113,14 @@ class StableReasoner:
         self.dates = self._problem.data.dates
         return self._problem.facts
 
-    def push(self, t: TimeLike, facts: Iterable[str | Fact] | Dataset = ()) -> StableStep:
+    def push(self, t: TimeLike, facts: FactsLike = ()) -> StableStep:
         """Advance the clock to t and add facts; facts without a time hold at t. More may follow at t.
 
         Returns what is known of the time points before t. These are the times of pushes and the ends of facts.
         """
         now = to_integer_time(t)
         self.dates |= to_dated_time(t)[1]
-        data = facts if isinstance(facts, Dataset) else Dataset.from_facts(self._read(fact, now) for fact in facts)
-        data = prepare_data(self.program, data)
+        data = prepare_data(self.program, self._read_all(facts, now))
         self.dates |= data.dates
         new_facts = self._require_in_order(data, now)
         self._clock = max(now, self._clock)
@@ -223,6 +223,13 @@ class StableReasoner:
         return reasoner
 
     # Facts
+
+    def _read_all(self, facts: FactsLike, now: int) -> Dataset:
+        if isinstance(facts, Dataset):
+            return facts
+        if isinstance(facts, Mapping):
+            return to_dataset(facts).with_background_at(Fraction(now))
+        return Dataset.from_facts(self._read(fact, now) for fact in facts)
 
     def _read(self, fact: str | Fact, now: int) -> Fact:
         read, dated = read_fact(self.program, fact, Fraction(now))

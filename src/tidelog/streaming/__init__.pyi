@@ -17,4 +17,5 @@ from tidelog.streaming.answers import StreamStep as StreamStep
 from tidelog.streaming.output_times import DelayLike as DelayLike
 from tidelog.streaming.output_times import OutputTimesLike as OutputTimesLike
 from tidelog.streaming.reasoner import Reasoner as Reasoner
+from tidelog.streaming.watch import AlertList as AlertList
 from tidelog.streaming.watch import Watch as Watch

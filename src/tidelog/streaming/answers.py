@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from tidelog.data.arrow_output import ArrowExport, build_fact_table
+from tidelog.data.fact_sheet import build_arrow_table, build_fact_sheet
 from tidelog.data.notebook_view import FactList
+from tidelog.data.relation import EMPTY, Columns, combine
 from tidelog.engine.fact_store import Int32s, Int64s, Rows
 from tidelog.language.printer import format_rule
 from tidelog.language.syntax import Fact, Rule
+from tidelog.model import relation_of
 from tidelog.session import Step
 from tidelog.timeline.grid import NEG_INF, Grid
 from tidelog.timeline.interval import INF, Time
@@ -41,6 +45,8 @@ class AnswerColumns(NamedTuple):
     symbols: Symbols
     #: The positions of arguments that are times.
     times: tuple[int, ...] = ()
+    #: Whether the stream had dates.
+    dates: bool = False
 
     def groups(self, first: int, last: int) -> list[FactGroup]:
         """Return the answers from `first` to `last` in groups that end together, in time order."""
@@ -58,16 +64,24 @@ class AnswerColumns(NamedTuple):
         return Rows(columns, self.lo[first:last], self.hi[first:last])
 
 
-class Answers(Sequence[Fact]):
-    """Facts in time order; `Fact` objects are created on access."""
+class Answers(Sequence[Fact], ArrowExport):
+    """Facts in time order; `Fact` objects are created on access. `dates` says that times are dates."""
 
-    __slots__ = ("_count", "_first", "_found", "_symbols")
+    __slots__ = ("_count", "_dates", "_first", "_found", "_symbols")
 
-    def __init__(self, count: int, found: AnswerColumns | Sequence[FactGroup], first: int, symbols: Symbols) -> None:
+    def __init__(
+        self,
+        count: int,
+        found: AnswerColumns | Sequence[FactGroup],
+        first: int,
+        symbols: Symbols,
+        dates: bool = False,
+    ) -> None:
         self._count = count
         self._found = found
         self._first = first
         self._symbols = symbols
+        self._dates = found.dates if isinstance(found, AnswerColumns) else dates
 
     def __len__(self) -> int:
         return self._count
@@ -93,17 +107,35 @@ class Answers(Sequence[Fact]):
 
         check_format(format)
         if format == "csv":
-            from tidelog.data.fact_sheet import build_fact_sheet, render_csv
+            from tidelog.data.fact_sheet import render_csv
 
             return render_csv(build_fact_sheet(self, times=self._times), iso)
-        if isinstance(self._found, AnswerColumns):
-            found = [FactGroup(self._found.predicate, self.block()[0], self._found.grid)]
-        else:
-            found = list(self._found)
+        found = [self._whole_group()] if isinstance(self._found, AnswerColumns) else self._found
         return b"".join(
             render_rows(self._symbols, name, rows, grid, iso=iso, format=format, by_end=True, times=self._times)
             for name, rows, grid in found
             if len(rows)
+        )
+
+    def to_arrow(self, *, names: Sequence[str] | None = None, dates: bool | None = None) -> Any:
+        """Return the facts as a `pyarrow.Table`; `names` are the columns of the arguments.
+
+        Times are timestamps if the stream had dates, unless `dates` says otherwise.
+        """
+        groups = [self._whole_group()] if isinstance(self._found, AnswerColumns) else self._found
+        parts = [
+            Columns(grid.denominator, False, {(name, len(rows.args)): relation_of(name, rows, grid)})
+            for name, rows, grid in groups
+        ]
+        columns = combine(self._symbols, parts or [EMPTY])
+        return build_fact_table(
+            list(columns.relations.values()),
+            self._symbols,
+            columns.denominator,
+            dates=self._dates if dates is None else dates,
+            names=names,
+            times=self._times,
+            by_end=True,
         )
 
     @property
@@ -113,7 +145,13 @@ class Answers(Sequence[Fact]):
     def _repr_html_(self) -> str:
         from tidelog.data.notebook_view import facts_to_html
 
-        return facts_to_html(self, len(self))
+        return facts_to_html(self, len(self), iso=self._dates)
+
+    def _whole_group(self) -> FactGroup:
+        """Return the answers of a step as one group, in no order."""
+        rows, grid, _ = self.block()
+        assert isinstance(self._found, AnswerColumns)
+        return FactGroup(self._found.predicate, rows, grid)
 
     def block(self) -> tuple[Rows, Grid, Symbols]:
         """Return the answers of a step in the engine's columns, in no order."""
@@ -148,7 +186,7 @@ def share_costs(rules: Sequence[Rule], work: Int64s, seconds: float) -> list[Rul
     return [RuleCost(texts[n], n, int(work[n]), seconds * int(work[n]) / total) for n in order]
 
 
-class StreamStep(Step[Fact]):
+class StreamStep(Step[Fact], ArrowExport):
     """The record of one step of a reasoner: its time, how many facts arrived, how many are held after it, its answers.
 
     `window_facts` counts the held intervals that will be forgotten eventually, `history_atoms` those that hold forever.
@@ -201,10 +239,19 @@ class StreamStep(Step[Fact]):
         return StreamStep(self._clock, self._grid, self.facts_in, *held, nanoseconds, answers, self._late)
 
     @property
+    def columns(self) -> AnswerColumns:
+        """The columns that hold the answers of this step and of its neighbours."""
+        return self._answers[0]
+
+    @property
     def answers(self) -> Answers:
         """The answers that became certain."""
         found, first, last = self._answers
         return Answers(last - first, found, first, found.symbols)
+
+    def to_arrow(self, *, names: Sequence[str] | None = None, dates: bool | None = None) -> Any:
+        """Return the answers as a `pyarrow.Table`; see `Answers.to_arrow`."""
+        return self.answers.to_arrow(names=names, dates=dates)
 
     @property
     def late(self) -> Answers:
@@ -212,12 +259,17 @@ class StreamStep(Step[Fact]):
         return self._late
 
 
-class AnswerList(FactList, Step[Fact]):
+class AnswerList(FactList, Step[Fact], ArrowExport):
     """The answers of a step as a list of facts, which a notebook shows as a table; `time` is that of the clock."""
 
     def __init__(self, step: StreamStep, iso: bool) -> None:
         super().__init__(step.answers, iso)
-        self._time = step.time
+        self._time, self._columns = step.time, step.columns
+
+    def to_arrow(self, *, names: Sequence[str] | None = None) -> Any:
+        """Return the answers as a `pyarrow.Table`; `names` are the columns of the arguments."""
+        sheet = build_fact_sheet(self, self._columns.arity, names, self._columns.times)
+        return build_arrow_table(sheet, self._iso)
 
     @property
     def time(self) -> Time:

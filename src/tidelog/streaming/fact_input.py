@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 
 from tidelog.compiler.prepare_facts import read_time_arguments
+from tidelog.data.data_frames import FactsLike, read_frames
 from tidelog.data.dataset import Dataset
 from tidelog.errors import TidelogError
 from tidelog.language.fact_text import parse_fact
@@ -14,10 +15,16 @@ from tidelog.language.syntax import Fact
 from tidelog.timeline.interval import Interval, Time
 
 
-def read_facts(program: Program, pushed: Iterable[str | Fact] | Dataset, clock: Time) -> Dataset:
-    """Read facts given as text, as objects or as a dataset; texts without a time hold at the time of the clock."""
+def read_facts(program: Program, pushed: FactsLike, clock: Time) -> Dataset:
+    """Read facts given as text, as objects, as a dataset or as dataframes.
+
+    Texts and dataframes without a time hold at the time of the clock.
+    """
     if isinstance(pushed, Dataset):
         return read_time_arguments(program, pushed)
+    if isinstance(pushed, Mapping):
+        data = read_time_arguments(program, read_frames(pushed))
+        return data if isinstance(clock, float) else data.with_background_at(clock)
     facts = list(pushed)
     texts = [fact for fact in facts if isinstance(fact, str)]
     if len(texts) == len(facts) and program.temporal is None and not isinstance(clock, float):

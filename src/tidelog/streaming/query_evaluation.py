@@ -86,6 +86,8 @@ class Evaluation:
     ) -> None:
         self.program = program
         self.query, self.times = query, program.time_arguments.get(query, ())
+        #: Whether times were given as dates.
+        self.dates = False
         self.grid = grid
         self.input_format = InputFormat.of(program, grid.timeline, "stream")
         self.bounded = bounded
@@ -144,8 +146,8 @@ class Evaluation:
 
     def answers(self, rows: Rows) -> AnswerColumns:
         """Return intervals of the query as answers."""
-        args, times = rows.args.T.ravel(), self.times
-        return AnswerColumns(self.query, len(rows.args), args, rows.lo, rows.hi, self.grid, self.symbols, times)
+        args, kinds = rows.args.T.ravel(), (self.times, self.dates)
+        return AnswerColumns(self.query, len(rows.args), args, rows.lo, rows.hi, self.grid, self.symbols, *kinds)
 
     # Plans and grid
 
@@ -382,7 +384,8 @@ class Evaluation:
         rows, taken, step, violated = self.stepper.take(
             self.engine, self.task, self.at, self.output, todo, first, stop, self
         )
-        found = AnswerColumns(self.query, self.task.arity, *rows, self._answer_grid, self.symbols, self.times)
+        grid, dates = self._answer_grid, self.dates
+        found = AnswerColumns(self.query, self.task.arity, *rows, grid, self.symbols, self.times, dates)
         return found, taken, step, violated
 
     def _begin_recursion(self, todo: Todo) -> None:

@@ -21,6 +21,7 @@ from tidelog.compiler.choose_grid import find_grid
 from tidelog.compiler.compiled_program import Memory, Target
 from tidelog.compiler.passes import check_program
 from tidelog.compiler.prepare_facts import read_time_arguments, with_program_facts
+from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import finer
 from tidelog.data.symbol_table import Symbols
@@ -67,7 +68,7 @@ class Reasoner:
         query: str,
         *,
         timeline: TimelineName | None = None,
-        background: Dataset | None = None,
+        background: DataLike | None = None,
         delay: DelayLike = 0,
         memory: Memory | None = None,
         at: OutputTimesLike | None = None,
@@ -81,9 +82,7 @@ class Reasoner:
         of time (or `"inf"`: all) for `explain`, beyond what the rules need.
         """
         check_program(program, Target("stream", (query,), timeline))
-        self.program = program
-        self.query = query
-        self.memory = memory
+        self.program, self.query, self.memory = program, query, memory
         #: How many facts arrived later than the delay allows.
         self.late_count = 0
         #: How many facts were taken, background included.
@@ -95,11 +94,11 @@ class Reasoner:
         delays = parse_delays(delay)
         data = with_program_facts(program, background)
         require_known_predicates([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
-        #: Whether times were given as dates, so that answers are printed with dates.
-        self.dates = data.dates
         grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in delays.values())])
         #: The facts held and the position in the stream. During `feed` it may be ahead of the last step given out.
         self.evaluation = Evaluation(program, query, grid, choose_memory(program, query, grid, memory), delays, at)
+        #: Whether times were given as dates, so that answers are printed with dates.
+        self.dates = self.evaluation.dates = data.dates
         self._speculation: Speculation | None = None
         #: Where time stopped, once the stream has ended.
         self.stopped_at: Time = INF
@@ -113,17 +112,16 @@ class Reasoner:
 
     # The session: push, advance, finish, save, load
 
-    def push(self, t: TimeLike, facts: Iterable[str | Fact] | Dataset = ()) -> AnswerList:
-        """Advance the clock to t and add facts; facts given as text without a time hold at t. More may follow at t.
+    def push(self, t: TimeLike, facts: FactsLike = ()) -> AnswerList:
+        """Advance the clock to t and add facts; texts and dataframes without a time hold at t. More may follow at t.
 
-        Returns the list of answers that became certain. Facts that arrive later than the allowed delay are counted in
+        Returns the answers that became certain. Facts that arrive later than the delay allows are counted in
         `late_count` and set aside, never mixed in.
         """
         self._roll_back()
         clock, dated = to_dated_time(t)
-        self.dates |= dated
         data = read_facts(self.program, facts, clock)
-        self.dates |= data.dates
+        self._note_dates(dated or data.dates)
         self.evaluation.fit(clock)
         data = self.evaluation.on_grid(data)
         step = self._run_step(clock, False, data)
@@ -158,7 +156,7 @@ class Reasoner:
         *,
         query: str | None = None,
         changed: bool = False,
-        background: Dataset | None = None,
+        background: DataLike | None = None,
         at: OutputTimesLike | None = None,
     ) -> Self:
         """Return a reasoner that continues where the saved one stopped.
@@ -242,9 +240,9 @@ class Reasoner:
         return explain_from_log(self, fact, depth)
 
     def feed(
-        self, data: Dataset, *, step: DurationLike | None = None, until: TimeLike | None = None
+        self, data: DataLike, *, step: DurationLike | None = None, until: TimeLike | None = None
     ) -> Iterator[StreamStep]:
-        """Process a dataset step by step, in order of arrival or, where that is unknown, of time.
+        """Process a dataset or dataframes step by step, in order of arrival or, where that is unknown, of time.
 
         Yields one step per time, or per multiple of `step`. Facts that begin after `until` are left out. Several steps
         may be evaluated ahead in one kernel call (see `speculation`); using the reasoner between two steps rolls back.
@@ -253,8 +251,8 @@ class Reasoner:
         evaluation = self.evaluation
         if until is not None:
             evaluation.fit(to_time(until))
-        data = read_time_arguments(self.program, data)
-        self.dates |= data.dates
+        data = read_time_arguments(self.program, to_dataset(data))
+        self._note_dates(data.dates)
         data = evaluation.on_grid(data)
         if self.fact_log is not None:
             self.fact_log.add(-INF, data)
@@ -263,8 +261,7 @@ class Reasoner:
         last = POS_INF if until is None else evaluation.position(to_time(until))
         batch = evaluation.batch(data, clock, length, last)
         self.facts_taken += evaluation.take_first(batch)
-        done = 0
-        may_speculate = evaluation.numbers is None
+        done, may_speculate = 0, evaluation.numbers is None
         while done < len(batch.counts):
             if evaluation.grid is not grid or evaluation.symbols is not symbols:
                 # Other calls between two steps have renumbered times or constants.
@@ -330,7 +327,7 @@ class Reasoner:
         """
         self._roll_back()
         self.evaluation.fit(t)
-        self.dates |= data.dates
+        self._note_dates(data.dates)
         data = self.evaluation.on_grid(data)
         if times is not None:
             self.evaluation.note_times(times)
@@ -407,6 +404,9 @@ class Reasoner:
             raise violated
         return step
 
+    def _note_dates(self, dates: bool) -> None:
+        self.dates = self.evaluation.dates = self.dates or dates
+
     def _roll_back(self) -> None:
         """Undo the steps that were evaluated ahead and not given out."""
         speculation, self._speculation = self._speculation, None
@@ -419,7 +419,7 @@ class Reasoner:
             return _NONE
         groups = batch.late[step]
         self.late_count += len(groups)
-        return Answers(len(groups), groups, 0, batch.symbols)
+        return Answers(len(groups), groups, 0, batch.symbols, self.dates)
 
     def _give_steps(
         self, batch: Batch, found: AnswerColumns, taken: Int64s, first: int, stop: int

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.prepare_facts import with_program_facts
-from tidelog.data.dataset import Dataset
+from tidelog.data.data_frames import DataLike
 from tidelog.data.relation import finer, refine_pairs
 from tidelog.engine.fact_store import Rows, Store
 from tidelog.engine.store_tables import LENGTH, PRED
@@ -63,13 +63,14 @@ def dump_reasoner(reasoner: Reasoner) -> tuple[Meta, Arrays]:
 
 
 def restore_reasoner(
-    reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool, background: Dataset | None = None
+    reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool, background: DataLike | None = None
 ) -> tuple[str, ...]:
     """Give a new reasoner a saved state; return notes on what could not be kept.
 
     `background` holds facts that only the changed rules read; background in the state stays as it is.
     """
     evaluation = reasoner.evaluation
+    reasoner.evaluation.dates = meta["dates"]
     reasoner.dates, reasoner.late_count, reasoner.facts_taken = meta["dates"], meta["late"], meta["taken"]
     known = with_program_facts(reasoner.program, background)
     factor = 1

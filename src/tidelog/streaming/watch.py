@@ -5,16 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from tidelog.data.dataset import Dataset
+from tidelog.data.arrow_output import ArrowExport
+from tidelog.data.data_frames import FactsLike
+from tidelog.data.fact_sheet import build_arrow_table
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import DurationLike, TimeLike
-from tidelog.streaming.alerts import Alert, AlertState, parse_alert_options, update_alerts
+from tidelog.streaming.alerts import Alert, AlertState, build_alert_sheet, parse_alert_options, update_alerts
 from tidelog.streaming.output_times import OutputTimesLike
 from tidelog.streaming.reasoner import Reasoner
 from tidelog.streaming.state_format import pack, unpack
 from tidelog.timeline.interval import Time
+
+
+class AlertList(list[Alert], ArrowExport):
+    """The alerts of a step as a list that exports tables: one row per answer, or per start and end."""
+
+    def __init__(
+        self, alerts: Iterable[Alert], arity: int, changes: bool, times: tuple[int, ...] = (), iso: bool = False
+    ) -> None:
+        super().__init__(alerts)
+        self._arity, self._changes, self._times, self._iso = arity, changes, times, iso
+
+    def to_arrow(self, *, names: Sequence[str] | None = None) -> Any:
+        """Return the alerts as a `pyarrow.Table`; `names` are the columns of the arguments.
+
+        Starts and ends have the columns `event`, `predicate`, the arguments, `time` and `closed`; answers those of
+        facts.
+        """
+        return build_arrow_table(build_alert_sheet(self, self._arity, self._changes, names, self._times), self._iso)
 
 
 class Watch:
@@ -57,18 +77,18 @@ class Watch:
         """How many answers were silenced."""
         return self.state.silenced
 
-    def push(self, t: TimeLike, facts: Iterable[str | Fact] | Dataset = ()) -> list[Alert]:
+    def push(self, t: TimeLike, facts: FactsLike = ()) -> AlertList:
         """Advance the clock and add facts as `Reasoner.push` does; return the alerts that became certain."""
         return self._alert(lambda: self.reasoner.push(t, facts))
 
-    def advance(self, t: TimeLike) -> list[Alert]:
+    def advance(self, t: TimeLike) -> AlertList:
         """Advance the clock as `Reasoner.advance` does; return the alerts that became certain."""
         return self._alert(lambda: self.reasoner.advance(t))
 
-    def finish(self, until: TimeLike | None = None) -> list[Alert]:
+    def finish(self, until: TimeLike | None = None) -> AlertList:
         """End the stream and return the last alerts. Incidents that hold at the end have not ended."""
         answers = self.reasoner.finish(until)
-        return self._missed + compute_last_alerts(self.state, answers, self.reasoner.stopped_at)
+        return self._list(self._missed + compute_last_alerts(self.state, answers, self.reasoner.stopped_at))
 
     def save(self) -> bytes:
         """Return the whole state; `load` continues from it exactly."""
@@ -85,7 +105,7 @@ class Watch:
         watch._missed = []
         return watch
 
-    def _alert(self, step: Callable[[], list[Fact]]) -> list[Alert]:
+    def _alert(self, step: Callable[[], list[Fact]]) -> AlertList:
         try:
             answers: Iterable[Fact] = step()
         except Inconsistent as violated:
@@ -93,7 +113,12 @@ class Watch:
                 self._missed += compute_alerts(self.reasoner, self.state, violated.step.answers)
             raise
         found, self._missed = self._missed + compute_alerts(self.reasoner, self.state, answers), []
-        return found
+        return self._list(found)
+
+    def _list(self, alerts: Iterable[Alert]) -> AlertList:
+        evaluation = self.reasoner.evaluation
+        changes = bool(self.state.config.changes)
+        return AlertList(alerts, evaluation.task.arity, changes, evaluation.times, self.reasoner.dates)
 
 
 def save_with_alerts(reasoner: Reasoner, state: AlertState | None) -> bytes:

@@ -4,8 +4,13 @@ __all__: list[str]
 
 from tidelog.analysis.value_columns import ValueColumn as ValueColumn
 from tidelog.compiler.compiled_program import Memory as Memory
+from tidelog.data.arrow_output import ArrowExport as ArrowExport
 from tidelog.data.bad_rows import BadRow as BadRow
 from tidelog.data.bad_rows import BadRows as BadRows
+from tidelog.data.data_frames import ArrowStream as ArrowStream
+from tidelog.data.data_frames import DataLike as DataLike
+from tidelog.data.data_frames import FactsLike as FactsLike
+from tidelog.data.data_frames import SchemaLike as SchemaLike
 from tidelog.data.fact_sheet import Sheet as Sheet
 from tidelog.data.relation import Columns as Columns
 from tidelog.data.relation import Key as Key
