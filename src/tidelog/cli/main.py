@@ -33,6 +33,7 @@ _COMMANDS = (
     "generate",
     "hypothesise",
     "infer",
+    "lsp",
     "materialise",
     "report",
     "run",
