@@ -1,7 +1,7 @@
 """The `tidelog` command line: one module per command, named after it. Read `main.py` first.
 
 The commands: `check`, `demo`, `entails`, `explain`, `explain_code`, `fmt`, `generate`, `hypothesise`, `infer`,
-`lsp`, `materialise`, `report`, `run`, `stable`, `state`, `stream`, `test`, `warm`, `window`.
+`lsp`, `materialise`, `mcp`, `report`, `run`, `stable`, `state`, `stream`, `test`, `warm`, `window`.
 
 Shared by the commands: `options.py` (options and the parsers of their values), `program_input.py` (load rules and
 data), `schema_option.py` and `bad_rows.py` (`--schema`, `--bad-rows`), `warning_output.py` (warnings and `--strict`),
@@ -14,6 +14,8 @@ sends alerts to web hooks and commands, and `stream_state.py` keeps the command'
 
 Of `hypothesise`: `arrival_warnings.py` warns of arrivals that look like mistakes, and `moment_output.py` writes the
 answers. Of `stable`: `labelled_facts.py` writes tables of models.
+
+Of `mcp`: `captured_run.py` runs other commands and keeps what they print.
 
 Commands import the engine inside their functions, so that `tidelog --help` and errors in options appear at once.
 """

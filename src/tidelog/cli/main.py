@@ -35,6 +35,7 @@ _COMMANDS = (
     "infer",
     "lsp",
     "materialise",
+    "mcp",
     "report",
     "run",
     "stable",

@@ -34,4 +34,14 @@ SERVER_CODES = (
         ),
         help="use less data or a shorter range of time, or run the command in a terminal, where there is no limit",
     ),
+    DiagnosticEntry(
+        "TL914",
+        "a file that a server may not use",
+        Example(
+            "situation",
+            "an agent asks `tidelog mcp rules` for ../data/payments.csv, which is not in the folder rules.",
+            "name the folder, too: `tidelog mcp rules data`.",
+        ),
+        law="the tools read files in the named folders only, after following links, and write reports only",
+    ),
 )
