@@ -6,7 +6,7 @@ The commands: `check`, `demo`, `entails`, `explain`, `explain_code`, `fmt`, `gen
 Shared by the commands: `options.py` (options and the parsers of their values), `program_input.py` (load rules and
 data), `schema_option.py` and `bad_rows.py` (`--schema`, `--bad-rows`), `warning_output.py` (warnings and `--strict`),
 `fact_output.py` (`--format` and `--output`), `signals.py` (Ctrl-C and SIGTERM), `standard_output.py`, `live_page.py`
-(`--ui`), `file_watch.py` (`--watch`).
+(`--ui`), `metrics_options.py` (`--metrics`, `--otlp`), `file_watch.py` (`--watch`).
 
 Of `stream`: `stream_options.py` declares and checks the options, `stream.py` sets the session up, `stream_session.py`
 runs the stream (with `wall_clock.py` for `--heartbeat`), `stream_output.py` writes its answers, `alert_delivery.py`
