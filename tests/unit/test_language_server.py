@@ -272,6 +272,27 @@ def test_a_table_that_gives_the_name_stops_a_rename(tmp_path: Path) -> None:
     assert apply_edits(file.text, rename_at(project, file, 0, 1, "Warm")[path], "Warm") == "Warm(X) :- Reading(X)."
 
 
+def test_a_fact_file_that_is_too_large_stops_a_rename(tmp_path: Path) -> None:
+    (tmp_path / "hot.dmtl").write_text("Hot(X) :- High(X).")
+    (tmp_path / "hot.test").write_text("given: large.facts\ntest: x\nexpect: Hot(a)@1\n")
+    (tmp_path / "large.facts").write_text("High(a)@1\n" * 100_001)
+    project = Project([str(tmp_path)])
+    file = project.file(str(tmp_path / "hot.dmtl"))
+    assert file is not None
+    with pytest.raises(tl.TidelogError, match=r"large\.facts, which a test reads, is too large"):
+        rename_at(project, file, 0, 11, "Warm")
+
+
+def test_folders_that_are_added_are_searched(client: LanguageClient, tmp_path: Path) -> None:
+    (tmp_path / "more.test").write_text(f"rules: {client.folder / 'turbines.dmtl'}\ntest: more\nexpect not: Quiet@3\n")
+    added = [{"uri": tmp_path.as_uri(), "name": "more"}]
+    client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": added, "removed": []}})
+    place = client.at("turbines.dmtl", *find(RULES, "Quiet.")) | {"context": {"includeDeclaration": True}}
+    assert ("more.test", 2, 12) in places(client.request("textDocument/references", place))
+    client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": added}})
+    assert ("more.test", 2, 12) not in places(client.request("textDocument/references", place))
+
+
 def labels(found: list[dict[str, Any]]) -> list[str]:
     return [item["label"] for item in found]
 

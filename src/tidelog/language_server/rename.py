@@ -10,7 +10,7 @@ from pathlib import Path
 from tidelog.data.schema import SCHEMA_FILE, load_schema
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language_server.diagnosis import diagnose_file
-from tidelog.language_server.occurrences import NAME, Span, find_occurrences, split_tokens, token_span
+from tidelog.language_server.occurrences import NAME, Span, find_kind, find_occurrences, split_tokens, token_span
 from tidelog.language_server.project import RULE_KINDS, Project, ProjectFile
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq")
@@ -64,6 +64,9 @@ def _rename_predicate(project: Project, file: ProjectFile, name: str, new: str) 
     if table is not None:
         help = f"rename the file too, or declare `[schema.{name}]` with its `file` in {SCHEMA_FILE} first"
         raise _refuse(f"the name of the table {table} says that it holds facts of {name}", help)
+    unread = _find_unread_facts(project, related)
+    if unread is not None:
+        raise _refuse(f"{unread}, which a test reads, is too large to be changed, and may have facts of {name}")
     edits = {at.path: [found.span for found in at.occurrences if found.name == name] for at in related}
     edits = {path: spans for path, spans in edits.items() if spans}
     _require_same_meaning(project, related, edits, new)
@@ -83,6 +86,15 @@ def _find_table_of(files: Iterable[ProjectFile], name: str) -> str | None:
         for path in (*beside, *file.data):
             is_table = Path(path).stem == name and Path(path).suffix in _TABLE_SUFFIXES
             if is_table and os.path.exists(path):
+                return os.path.basename(path)
+    return None
+
+
+def _find_unread_facts(project: Project, files: Iterable[ProjectFile]) -> str | None:
+    """Find a file of fact text that a test reads and that the editor cannot change."""
+    for file in files:
+        for path in file.data:
+            if find_kind(path) == "facts" and os.path.exists(path) and project.file(path) is None:
                 return os.path.basename(path)
     return None
 

@@ -137,6 +137,10 @@ def _add_documents(server: RuleServer) -> None:
     def initialized(ls: RuleServer, params: types.InitializedParams) -> None:
         ls.project.folders = [uri_to_path(uri) for uri in ls.workspace.folders]
 
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders_changed(ls: RuleServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        ls.project.folders = [uri_to_path(uri) for uri in ls.workspace.folders]
+
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(ls: RuleServer, params: types.DidOpenTextDocumentParams) -> None:
         take_text(ls, params.text_document.uri)
