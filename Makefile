@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
 
 .PHONY: help quick test lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-kafka \
-	test-browser format docs drawings page demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
+	test-browser format docs drawings page vsix demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
 	soak fuzz release clean
 
 help:  ## list the targets
@@ -88,6 +88,10 @@ drawings: $(VENV)/.run  ## the drawings of rules in docs/img
 page:  ## the bundle of the HTML pages, from the sources in page/
 	command -v npm > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
 	cd page && npm ci && npm run types && npm run build
+
+vsix:  ## the extension for Visual Studio Code, in build/tidelog.vsix
+	command -v npm > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
+	cd editors/vscode && npm ci && npm run package
 
 demo: $(VENV)/.spark  ## find jams in generated traffic with a job on Spark
 	$(BIN)/tidelog demo

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -188,6 +189,67 @@ NUMBERS = [
 ]
 
 
+@dataclass(frozen=True)
+class Condition:
+    """A condition of the gallery: its axis (begin, end, minutes between ticks), its objects, and its predicates.
+
+    For every object there is a row for each predicate, with the facts whose first argument it is.
+    """
+
+    name: str
+    title: str
+    axis: str
+    objects: str
+    given: str
+    middle: str
+    derived: str
+
+
+GALLERY = [
+    Condition("orders", "Late orders", "08:00 12:30 30", "o1 o2 o3", "Ordered Shipped", "", "Late"),
+    Condition("heartbeats", "Silent devices", "10:00 10:24 2", "d1 d2", "Beat", "", "Silent"),
+    Condition("flapping", "Flapping links", "10:00 10:24 2", "l1 l2", "Down", "", "Flapping"),
+    Condition("velocity", "Suspicious cards", "14:00 14:14 1", "c1 c2", "Payment", "", "Suspicious"),
+    Condition("sla", "Overdue tickets", "08:00 15:30 60", "t1 t2", "Open Waiting", "Ours", "Overdue"),
+    Condition("maintenance", "Alarms", "08:30 11:00 15", "m1 m2", "Maintenance Fault", "", "Alarm"),
+    Condition("geofences", "Trucks outside", "10:00 10:55 5", "k1 k2", "At", "Inside Outside", "Left"),
+    Condition("intrusion", "Lost hosts", "01:00 06:30 30", "h1 h2", "Scan Exploit Leak", "Foothold", "Lost"),
+    Condition("halts", "Halted shares", "15:00 15:30 2", "abc xyz", "Price", "Jump", "Halted"),
+    Condition("rounds", "Patients without a visit", "06:00 20:00 60", "p1 p2", "Inpatient Visit", "", "Overdue"),
+]
+
+
+def draw_condition(condition: Condition) -> str:
+    """Draw the answers of a condition of the gallery over its data."""
+    folder = ROOT / "docs" / "gallery" / condition.name
+    program, data = tl.Program.load(folder / "rules.dmtl"), tl.Dataset.load(*sorted(folder.glob("*.csv")))
+    start, end, minutes = condition.axis.split()
+    first, last = (int(datetime.fromisoformat(f"2026-03-02T{at}:00Z").timestamp()) for at in (start, end))
+    kinds = ((condition.given, GIVEN), (condition.middle, MIDDLE), (condition.derived, DERIVED))
+    colours = {name: colour for names, colour in kinds for name in names.split()}
+    model = list(tl.materialise(program, data, query=list(colours), until=last))
+
+    def x(t: float) -> float:
+        return 190 + (t - first) / (last - first) * 536
+
+    parts: list[str] = []
+    y = 0.0
+    for item in condition.objects.split():
+        for name, colour in colours.items():
+            y += 24
+            parts.append(_text(176, y + 4, f"{name}({item})", "end", 12, mono=True))
+            parts.append(_line(x(first), y, x(last), y, PALE))
+            found = [fact.interval for fact in model if (fact.predicate, fact.args[0]) == (name, item)]
+            parts += [_bar(x, y, interval, colour) for interval in found]
+        y += 10
+    y += 6
+    parts.append(_line(x(first), y, x(last), y, INK))
+    for t in range(first, last + 1, 60 * int(minutes)):
+        parts.append(_line(x(t), y, x(t), y + 5, INK))
+        parts.append(_text(x(t), y + 18, f"{datetime.fromtimestamp(t, UTC):%H:%M}", "middle", 10))
+    return _svg(condition.title, 760, int(y) + 30, parts)
+
+
 def draw_operator(picture: Picture) -> str:
     """Draw the answers of a picture's rules as rows of bars over one time axis.
 
@@ -342,7 +404,8 @@ def _text(x: float, y: float, text: str, anchor: str, size: int, *, mono: bool =
 def draw_all() -> dict[str, str]:
     """Return the text of every picture by its file name under `docs/img`."""
     drawn = {f"{picture.name}.svg": draw_operator(picture) for picture in [*OPERATORS, *NUMBERS]}
-    return {"readings.svg": draw_readings(), **drawn}
+    gallery = {f"gallery-{condition.name}.svg": draw_condition(condition) for condition in GALLERY}
+    return {"readings.svg": draw_readings(), **drawn, **gallery}
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -52,9 +54,12 @@ def test_a_job_stops_on_request_and_the_next_run_goes_on(tmp_path: Path) -> None
     text = pipeline.read_text().replace('trigger = "available-now"', "")
     pipeline.write_text(text.replace('format = "console"', 'format = "json"\npath = "run/answers"'))
 
-    first = start_command(tmp_path, "run", "turbines/pipeline.toml")
+    port = find_free_port()
+    first = start_command(tmp_path, "run", "turbines/pipeline.toml", "--metrics", str(port))
     try:
         wait_for(lambda: answers(folder), first)
+        wait_for(lambda: 'tidelog_answers_total{predicate="Overheated"} 1.0' in read_metrics(port), first)
+        metrics = read_metrics(port)
     finally:
         first.send_signal(signal.SIGINT)
         out, err = first.communicate(timeout=PATIENCE)
@@ -65,6 +70,9 @@ def test_a_job_stops_on_request_and_the_next_run_goes_on(tmp_path: Path) -> None
     assert "continued from" not in said
     assert [line for line in said.splitlines() if "WARN" in line or "Traceback" in line] == []
     assert len(answers(folder)) == 1
+    assert re.search(r'tidelog_facts_total\{predicate="\(all\)"\} [1-9]', metrics)
+    assert re.search(r"tidelog_step_seconds_count [1-9]", metrics)
+    assert re.search(r"tidelog_lag_seconds [1-9]", metrics)
 
     waiting.rename(folder / "readings" / "3.json")
     second = start_command(tmp_path, "run", "turbines/pipeline.toml", "--until", "2026-01-31T10:02:40Z")
@@ -79,6 +87,19 @@ def test_a_job_stops_on_request_and_the_next_run_goes_on(tmp_path: Path) -> None
         ("t3", "10:01:30", "10:01:40"),
         ("t3", "10:02:20", "10:02:30"),
     ]
+
+
+def find_free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def read_metrics(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        text: str = answer.read().decode()
+        return text
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])

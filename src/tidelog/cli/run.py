@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from tidelog.cli.live_page import serve_live_page, ui_options
+from tidelog.cli.metrics_options import metrics_options, serve_figures
 from tidelog.cli.options import group_options, parse_time_option
 from tidelog.cli.warning_output import show_warnings
 from tidelog.language.wording import plural
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.cli.signals import StopRequest
-    from tidelog.page.live_board import LiveBoard
+    from tidelog.metrics.figures import StreamFigures
+    from tidelog.page.live_board import Board, LiveBoard
     from tidelog.spark.pipeline.pipeline_config import Pipeline
     from tidelog.spark.pipeline.preparation import PreparedPipeline
     from tidelog.spark.pipeline.progress import Progress
@@ -52,6 +54,8 @@ class RunOptions:
     quiet: bool = False
     ui: str | None = None
     ui_host: str = ""
+    metrics: tuple[str, int] | None = None
+    otlp: str | None = None
 
 
 @click.command(short_help="Run a pipeline on Spark: sources, rules, sinks.")
@@ -76,6 +80,7 @@ class RunOptions:
 )
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 @ui_options
+@metrics_options
 @group_options(RunOptions, "options")
 def run(pipeline: str, options: RunOptions) -> int:
     """Read facts from the sources of PIPELINE.toml, reason over them with its rules, and write answers to its sinks.
@@ -115,6 +120,8 @@ def run_file(path: str, options: RunOptions) -> int:
     show_warnings(loaded.warnings, strict=False)
     if options.ui is not None and not loaded.streaming:
         raise click.UsageError(f'--ui shows a running stream, and {path} has mode = "batch"')
+    if (options.metrics or options.otlp) and not loaded.streaming:
+        raise click.UsageError(f'--metrics and --otlp are about a running stream, and {path} has mode = "batch"')
     if options.changed_rules:
         loaded = replace(loaded, changed_rules=True)
     require_pyspark()
@@ -146,9 +153,23 @@ def _run_loaded(spark: SparkSession, loaded: Pipeline, options: RunOptions) -> i
         click.echo(f"{loaded.name}: {where}; {page}", err=True)
     _announce(options, "waiting for the first batch ..." if loaded.streaming else "waiting for all answers ...")
     # Spark installs a handler of Ctrl-C with its session; ours must replace it.
-    with stop_on_signal() as stop, serve_live_page(options.ui, options.ui_host, loaded.name) as board:
+    with (
+        stop_on_signal() as stop,
+        serve_live_page(options.ui, options.ui_host, loaded.name) as live,
+        serve_figures(options.metrics, options.otlp) as figures,
+    ):
         until = loaded.until if options.until is None else options.until
-        return _run_prepared(job, until, options.quiet, stop, board)
+        return _run_prepared(job, until, options.quiet, stop, _join_boards(live, figures, loaded.query))
+
+
+def _join_boards(page: LiveBoard | None, figures: StreamFigures | None, query: str) -> Board | None:
+    """Return the board that a job writes to: of the page, of the metrics, or of both."""
+    if figures is None:
+        return page
+    from tidelog.metrics.job_board import BoardGroup, MetricsBoard
+
+    board = MetricsBoard(figures, query)
+    return board if page is None else BoardGroup([page, board])
 
 
 def _announce(options: RunOptions, line: str) -> None:
@@ -158,7 +179,7 @@ def _announce(options: RunOptions, line: str) -> None:
 
 
 def _run_prepared(
-    job: PreparedPipeline, until: Time | None, quiet: bool, stop: StopRequest, board: LiveBoard | None
+    job: PreparedPipeline, until: Time | None, quiet: bool, stop: StopRequest, board: Board | None
 ) -> int:
     from tidelog.spark.pipeline.batch_run import run_batch
 
@@ -188,9 +209,7 @@ def _run_unless_stopped(job: PreparedPipeline, stop: StopRequest, work: Callable
     return running.result()
 
 
-def _run_stream(
-    job: PreparedPipeline, until: Time | None, quiet: bool, stop: StopRequest, board: LiveBoard | None
-) -> int:
+def _run_stream(job: PreparedPipeline, until: Time | None, quiet: bool, stop: StopRequest, board: Board | None) -> int:
     from tidelog.spark.pipeline.stream_run import StreamRun
 
     stream = StreamRun(job, board=board)

@@ -11,6 +11,7 @@ import click
 
 from tidelog.cli.bad_rows import open_bad_rows
 from tidelog.cli.live_page import serve_live_page
+from tidelog.cli.metrics_options import serve_figures
 from tidelog.cli.schema_option import current_schema
 from tidelog.cli.stream_options import (
     AlertArguments,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tidelog.cli.stream_session import StreamSession
     from tidelog.cli.stream_state import QueryOptions
     from tidelog.language.program import Program
+    from tidelog.metrics.stream_observer import MetricsObserver
     from tidelog.page.live_observer import BoardObserver
     from tidelog.page.report_data import Heading
     from tidelog.page.stream_report import StreamReport
@@ -139,7 +141,7 @@ def _prove_window(program: Program, query: str, objects: str) -> ClosedDomain:
 
 
 def _add_observers(session: StreamSession, stack: ExitStack, files: StreamFiles, display: DisplayArguments) -> None:
-    """Add the report that is written at the end, and the page of the running stream, if asked for."""
+    """Add the report that is written at the end, and the page and metrics of the running stream, if asked for."""
     options = session.options
     title = f"{Path(files.rules).name}: {options.query}"
     if files.report:
@@ -158,10 +160,22 @@ def _add_observers(session: StreamSession, stack: ExitStack, files: StreamFiles,
         observer = BoardObserver(board, session.output.iso)
         session.observers.append(observer)
         stack.callback(_update_board, session, observer)
+    figures = stack.enter_context(serve_figures(display.metrics, display.otlp))
+    if figures is not None:
+        from tidelog.metrics.stream_observer import MetricsObserver
+
+        watcher = MetricsObserver(figures, options.query, _count_bad_rows)
+        session.observers.append(watcher)
+        stack.callback(_update_board, session, watcher)
 
 
-def _update_board(session: StreamSession, observer: BoardObserver) -> None:
-    """Show the final state of the reasoner on the page."""
+def _count_bad_rows() -> int:
+    bad_rows = open_bad_rows()
+    return bad_rows.count if bad_rows else 0
+
+
+def _update_board(session: StreamSession, observer: BoardObserver | MetricsObserver) -> None:
+    """Show the final state of the reasoner on the page or in the metrics."""
     if session.reasoner is not None:
         observer.report_now(session.reasoner)
 

@@ -13,6 +13,7 @@ import click
 
 from tidelog.cli.bad_rows import bad_rows_option
 from tidelog.cli.live_page import ui_options
+from tidelog.cli.metrics_options import metrics_options
 from tidelog.cli.options import (
     group_options,
     iso_option,
@@ -103,12 +104,14 @@ class AlertArguments:
 
 @dataclass(frozen=True)
 class DisplayArguments:
-    """How answers are printed, and where the page of the running stream is served."""
+    """How answers are printed, and where the page and the metrics of the running stream are served."""
 
     output: FactOutput
     iso: bool | None
     ui: str | None
     ui_host: str
+    metrics: tuple[str, int] | None
+    otlp: str | None
 
 
 #: The value of a plain `--changes`.
@@ -304,6 +307,7 @@ _REPORT_OPTIONS: tuple[Option, ...] = (
         "--report", metavar="FILE", help="At the end, write a page with timelines, proofs and charts to FILE."
     ),
     ui_options,
+    metrics_options,
     timeline_option,
     schema_option,
     output_format_options,

@@ -257,6 +257,8 @@ class StreamSession:
         if not over:
             reasoner.push(now)
             self._write_step(reasoner, reasoner.last_step)
+            for observer in self.observers:
+                observer.pause(reasoner)
         return not over
 
     def start_reasoner(self) -> Reasoner:

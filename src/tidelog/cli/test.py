@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -45,6 +44,7 @@ def test(paths: tuple[str, ...], strict: bool | None, as_json: bool) -> int:
     from tidelog.rule_tests.case_reader import SUFFIX, find_test_files, read_tests
     from tidelog.rule_tests.case_runner import run_test
     from tidelog.rule_tests.case_warnings import find_test_warnings
+    from tidelog.rule_tests.outcome_text import format_outcome, format_summary
 
     files = find_test_files(paths or (".",))
     if not files:
@@ -61,7 +61,7 @@ def test(paths: tuple[str, ...], strict: bool | None, as_json: bool) -> int:
         with interruptible():
             outcomes.append(run_test(test))
         if not as_json:
-            for line in _format_outcome(outcomes[-1]):
+            for line in format_outcome(outcomes[-1]):
                 click.echo(line)
     failed = sum(not outcome.passed for outcome in outcomes)
     if as_json:
@@ -69,25 +69,5 @@ def test(paths: tuple[str, ...], strict: bool | None, as_json: bool) -> int:
         summary = {"passed": len(outcomes) - failed, "failed": failed, "tests": objects}
         click.echo(json.dumps(summary, ensure_ascii=False))
     else:
-        click.echo(_format_summary(len(outcomes), failed))
+        click.echo(format_summary(len(outcomes), failed))
     return 1 if failed else 0
-
-
-def _format_outcome(outcome: Outcome) -> Iterator[str]:
-    from tidelog.language.fact_text import format_fact
-
-    test = outcome.test
-    how = "" if outcome.streamed else f" (in batch only{': ' + outcome.note if outcome.note else ''})"
-    yield f"{'ok  ' if outcome.passed else 'FAIL'} {test.source}:{test.line} {test.name}{how}"
-    for mismatch in outcome.mismatches:
-        sign = "- expected, but missing" if mismatch.missing else "+ not expected, but there"
-        where = " in the stream" if mismatch.mode == "stream" else ""
-        yield f"     {sign}{where}: {format_fact(mismatch.fact, test.dates)}"
-        for line in mismatch.reason.splitlines():
-            yield f"       {line}"
-
-
-def _format_summary(count: int, failed: int) -> str:
-    from tidelog.language.wording import plural
-
-    return f"{failed} of {plural(count, 'test')} failed" if failed else f"{plural(count, 'test')} passed"

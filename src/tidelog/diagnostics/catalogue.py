@@ -11,6 +11,7 @@ from tidelog.diagnostics.pipeline_codes import PIPELINE_CODES
 from tidelog.diagnostics.reasoning_codes import REASONING_CODES
 from tidelog.diagnostics.rule_codes import RULE_CODES
 from tidelog.diagnostics.rule_test_codes import RULE_TEST_CODES
+from tidelog.diagnostics.server_codes import SERVER_CODES
 from tidelog.diagnostics.stream_codes import STREAM_CODES
 from tidelog.diagnostics.window_codes import WINDOW_CODES
 
@@ -26,6 +27,7 @@ CATALOGUE: dict[str, DiagnosticEntry] = {
         *HYPOTHETICAL_CODES,
         *PIPELINE_CODES,
         *RULE_TEST_CODES,
+        *SERVER_CODES,
     )
 }
 

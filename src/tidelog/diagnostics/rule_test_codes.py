@@ -1,4 +1,4 @@
-"""TL9xx: test files of rules."""
+"""TL90x: test files of rules."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
 from time import monotonic, time
-from typing import Any
+from typing import Any, Protocol
 
 from tidelog.language.time_text import format_iso
 from tidelog.timeline.interval import INF, Time, format_time
@@ -23,6 +23,22 @@ _RECENT = 10
 #: How many answers and rules the page shows.
 _LATEST = 50
 _RULES = 8
+
+
+class Board(Protocol):
+    """What a running job writes to: the figures of its batches."""
+
+    def count(self, *, facts: int = 0, answers: int = 0, late: int = 0, aside: int = 0, seconds: float = 0.0) -> None:
+        """Add the counts of one or more steps; `seconds` is the time of the longest."""
+
+    def add_answers(self, facts: Iterable[str]) -> None:
+        """Add formatted answers, the newest last."""
+
+    def set_state(self, held: Mapping[str, int], watermark: Time | None, dates: bool) -> None:
+        """Set how many facts are held per predicate, and up to when all answers are known."""
+
+    def add_rule_costs(self, rules: Iterable[Mapping[str, Any]]) -> None:
+        """Add the time that rules took in a step: objects with `rule` and `seconds`."""
 
 
 @dataclass

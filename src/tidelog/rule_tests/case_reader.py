@@ -17,7 +17,7 @@ in fact files. Sections before the first `test:` apply to all tests of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -80,7 +80,9 @@ class RuleTest:
 
 
 @dataclass
-class _Section:
+class Section:
+    """A heading of a test file with its value, and the lines below it with their numbers, without comments."""
+
     word: str
     value: str
     place: Place
@@ -104,7 +106,12 @@ def find_test_files(paths: Iterable[str]) -> list[str]:
 
 def read_tests(name: str) -> list[RuleTest]:
     """Read the tests of a file; raise a TidelogError that lists everything that is wrong with it."""
-    sections = list(_split_sections(read_text(name), name))
+    return parse_tests(read_text(name), name)
+
+
+def parse_tests(text: str, name: str, load: Callable[[str], Program] = Program.load) -> list[RuleTest]:
+    """Read the tests in the text of a file; `load` loads the rules that they test."""
+    sections = list(split_sections(text, name))
     starts = [number for number, section in enumerate(sections) if section.word == "test"]
     if not starts:
         place = Place(name, 1, 1)
@@ -112,7 +119,7 @@ def read_tests(name: str) -> list[RuleTest]:
             Diagnostic("TL901", "there is no test in this file", place, help="begin one: test: its name")
         )
     common = sections[: starts[0]]
-    program = _load_program(name, common)
+    program = load(find_rules_file(name, common))
     errors: list[Diagnostic] = []
     base = _apply_sections(RuleTest("", name, 0, program), common, errors)
     tests: list[RuleTest] = []
@@ -128,9 +135,9 @@ def read_tests(name: str) -> list[RuleTest]:
     return tests
 
 
-def _split_sections(text: str, source: str) -> Iterator[_Section]:
+def split_sections(text: str, source: str) -> Iterator[Section]:
     """Split a text into sections. Lines that are not headings belong to the section before them."""
-    current: _Section | None = None
+    current: Section | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.split("%")[0] if '"' not in raw else raw
         if not line.strip() or line.lstrip().startswith(("%", "#")):
@@ -149,27 +156,27 @@ def _split_sections(text: str, source: str) -> Iterator[_Section]:
             raise TidelogError(Diagnostic("TL901", f"there is no section `{word}:`", place, help=help))
         if current is not None:
             yield current
-        current = _Section(word, heading[2] or "", place)
+        current = Section(word, heading[2] or "", place)
     if current is not None:
         yield current
 
 
-def _load_program(name: str, common: Iterable[_Section]) -> Program:
-    """Load the rules of a test file: those that it names, or the rule file with the same name beside it."""
+def find_rules_file(name: str, common: Iterable[Section]) -> str:
+    """Find the rules of a test file: those that it names, or the rule file with the same name beside it."""
     folder = Path(name).parent
     for section in common:
         if section.word == "rules":
-            return Program.load(folder / section.value)
+            return str(folder / section.value)
     stem = Path(name).name.removesuffix(SUFFIX)
     for suffix in (".dmtl", ".tdl"):
         if (folder / f"{stem}{suffix}").exists():
-            return Program.load(folder / f"{stem}{suffix}")
+            return str(folder / f"{stem}{suffix}")
     place = Place(name, 1, 1)
     message = f"there are no rules to test: neither {stem}.dmtl nor {stem}.tdl is beside this file"
     raise TidelogError(Diagnostic("TL901", message, place, help="name them: rules: FILE"))
 
 
-def _apply_sections(test: RuleTest, sections: Iterable[_Section], errors: list[Diagnostic]) -> RuleTest:
+def _apply_sections(test: RuleTest, sections: Iterable[Section], errors: list[Diagnostic]) -> RuleTest:
     """Apply sections to a test; collect errors instead of stopping at the first."""
     for section in sections:
         try:
@@ -179,7 +186,7 @@ def _apply_sections(test: RuleTest, sections: Iterable[_Section], errors: list[D
     return test
 
 
-def _apply_section(test: RuleTest, section: _Section) -> RuleTest:
+def _apply_section(test: RuleTest, section: Section) -> RuleTest:
     """Return the test with the content of one section added; raise TL901 if the section is malformed."""
     word, value = section.word, section.value
     facts, has_dates = _parse_facts(section, test)
@@ -224,7 +231,7 @@ def _resolve_path(folder: Path, name: str) -> str:
     return f"{predicate}{equals}{folder / path}"
 
 
-def _parse_facts(section: _Section, test: RuleTest) -> tuple[tuple[Fact, ...], bool]:
+def _parse_facts(section: Section, test: RuleTest) -> tuple[tuple[Fact, ...], bool]:
     temporal = test.program.temporal.temporal if test.program.temporal else frozenset()
     if section.value and section.word.startswith("expect"):
         section = replace(section, lines=[(section.place.line, section.value), *section.lines], value="")
@@ -234,5 +241,5 @@ def _parse_facts(section: _Section, test: RuleTest) -> tuple[tuple[Fact, ...], b
     return facts, any(has_dates for _, has_dates in parsed)
 
 
-def _section_error(section: _Section, message: str) -> TidelogError:
+def _section_error(section: Section, message: str) -> TidelogError:
     return TidelogError(Diagnostic("TL901", message, section.place))

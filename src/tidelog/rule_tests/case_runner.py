@@ -67,10 +67,7 @@ class Outcome:
 
 def run_test(test: RuleTest) -> Outcome:
     """Run one test in batch and, unless it says `stream: no`, as a stream."""
-    data = tl.Dataset.from_facts(test.given)
-    if test.files:
-        data = data | tl.Dataset.load(*test.files, schema=find_schema_file(test.program.source))
-    data = read_time_arguments(test.program, data)
+    data = load_given(test)
     end = _find_end(test, data)
     model = tl.materialise(test.program, data, query=test.queries, between=(-INF, end), timeline=test.timeline)
     mismatches = [Mismatch(fact, missing, "batch") for fact, missing in _find_differences(test, list(model), end)]
@@ -90,6 +87,14 @@ def run_test(test: RuleTest) -> Outcome:
                 if (fact, missing) not in known:
                     mismatches.append(Mismatch(fact, missing, "stream"))
     return Outcome(test, tuple(_add_reasons(test, data, mismatches)), test.stream and not note, note)
+
+
+def load_given(test: RuleTest) -> tl.Dataset:
+    """Load the facts that a test gives: those in its lines, and those of the files that it names."""
+    data = tl.Dataset.from_facts(test.given)
+    if test.files:
+        data = data | tl.Dataset.load(*test.files, schema=find_schema_file(test.program.source))
+    return read_time_arguments(test.program, data)
 
 
 def _find_end(test: RuleTest, data: tl.Dataset) -> Fraction:

@@ -14,13 +14,13 @@ from tidelog.spark.worker import packed_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tidelog.page.live_board import LiveBoard
+    from tidelog.page.live_board import Board
 
 #: How many packed rows of a batch are read, and how many answers of each.
 _ROWS, _SHOWN = 4, 50
 
 
-def update_board(board: LiveBoard, batch: DataFrame, found: Mapping[str, Any], clock: str | None, dates: bool) -> None:
+def update_board(board: Board, batch: DataFrame, found: Mapping[str, Any], clock: str | None, dates: bool) -> None:
     """Add a written batch to a board; `found` are its figures, `clock` the time up to which all is answered."""
     board.count(
         facts=found["facts_in"],

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tidelog.page.live_board import LiveBoard
+    from tidelog.page.live_board import Board
 
 #: The folder of a checkpoint with the state of its history, and the number of the batch with its answers.
 _HISTORY = "history"
@@ -60,8 +60,8 @@ class StreamRun:
 
     prepared: PreparedPipeline
     progress: Progress = field(default_factory=Progress)
-    #: The board behind the live page, if there is one.
-    board: LiveBoard | None = None
+    #: The board behind the live page and the metrics, if there is one.
+    board: Board | None = None
     _query: StreamingQuery | None = None
     _listener: MetricsListener | None = None
     _figures: dict[int, dict[str, Any]] = field(default_factory=dict)
