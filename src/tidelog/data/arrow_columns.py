@@ -207,13 +207,14 @@ def read_text(column: Any) -> tuple[Bytes, npt.NDArray[np.int64]]:
     _, offsets, data = column.buffers()
     width = np.int64 if types.is_large_string(column.type) else np.int32
     begin = np.frombuffer(offsets, width)[column.offset : column.offset + len(column) + 1]
-    return np.frombuffer(data if data is not None else b"", np.uint8), _freeze(begin.astype(np.int64, copy=False))
+    texts = np.frombuffer(data if data is not None else b"", np.uint8)
+    return _freeze(texts), _freeze(begin.astype(np.int64, copy=False))
 
 
 def _intern_views(column: Any, symbols: Symbols, ids: Ids) -> None:
     _, views, *buffers = column.buffers()
     rows = len(column)
-    raw = np.frombuffer(views, np.uint8)[16 * column.offset : 16 * (column.offset + rows)]
+    raw = _freeze(np.frombuffer(views, np.uint8)[16 * column.offset : 16 * (column.offset + rows)])
     words = raw.view(np.int64)
     if not words.flags.aligned:
         words = _freeze(words.copy())
@@ -228,7 +229,7 @@ def _intern_views(column: Any, symbols: Symbols, ids: Ids) -> None:
     if buffers:
         arrow_kernels.find_buffer_rows(words, first, last)
     for number in np.flatnonzero(last >= 0).tolist():
-        data, end = np.frombuffer(buffers[number], np.uint8), int(last[number]) + 1
+        data, end = _freeze(np.frombuffer(buffers[number], np.uint8)), int(last[number]) + 1
 
         def run_long(table: SymbolTable, row: int, data: Bytes = data, number: int = number, end: int = end) -> int:
             return arrow_kernels.intern_long_views(table, words, data, number, row, end, ids)
@@ -248,6 +249,8 @@ def _intern_integers(column: Any, kind: ColumnType | None, symbols: Symbols, ids
     least, most = int(values.min()), int(values.max())
     if least < -_MOST or most > _MOST:
         return False
+    if values.dtype == np.uint64:
+        values = values.view(np.int64)
     form = NAME_KIND if kind == "text" else NUMBER_KIND
     known = np.full(most - least + 1 if most - least < max(_NEAR, len(values)) else 0, -1, np.int32)
     cache, shift = _new_cache(0 if len(known) else len(ids))
