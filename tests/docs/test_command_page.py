@@ -11,18 +11,19 @@ from locations import ROOT
 from tidelog.cli.main import cli
 
 PAGE = ROOT / "docs" / "reference" / "commands.md"
+COMMANDS = cli.list_commands(click.Context(cli))
 ROW = re.compile(r"^\| (`-.*?) \| (.*) \|$", re.MULTILINE)
 
 
 def _sections() -> dict[str, str]:
     """Return the sections of the page by the command that they describe."""
     parts = re.split(r"^## (.*)\n", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    return {name: text for name, text in zip(parts[::2], parts[1::2], strict=True) if name in cli.commands}
+    return {name: text for name, text in zip(parts[::2], parts[1::2], strict=True) if name in COMMANDS}
 
 
 @pytest.mark.parametrize("name", sorted(_sections()))
 def test_tables_of_options_name_options_that_exist(name: str) -> None:
-    command = cli.commands[name]
+    command = cli.get_command(click.Context(cli), name)
     assert isinstance(command, click.Command)
     known = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
     for options, _ in ROW.findall(_sections()[name]):

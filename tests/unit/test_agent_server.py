@@ -56,7 +56,7 @@ def start_agent(*args: str) -> Iterator[Agent]:
 
 @pytest.fixture(scope="module")
 def agent() -> Iterator[Agent]:
-    with start_agent(str(CONDITIONS)) as agent:
+    with start_agent(str(CONDITIONS), "--seconds", "300") as agent:
         yield agent
 
 
@@ -87,7 +87,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def guarded(folder: Path) -> Iterator[Agent]:
-    with start_agent(str(folder / "inside"), "--reports", str(folder / "reports"), "--max-input", "1") as agent:
+    with start_agent(
+        str(folder / "inside"), "--reports", str(folder / "reports"), "--max-input", "1", "--seconds", "300"
+    ) as agent:
         yield agent
 
 

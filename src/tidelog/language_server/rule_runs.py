@@ -17,7 +17,7 @@ from tidelog.rule_tests.case_reader import RuleTest, parse_tests
 
 #: How long a run may take, and a search for an example fact.
 RUN_SECONDS = 60.0
-EXAMPLE_SECONDS = 5.0
+EXAMPLE_SECONDS = 20.0
 #: The largest table in which an example fact is looked for.
 EXAMPLE_BYTES = 1_000_000
 
