@@ -178,6 +178,21 @@ def measure_negation() -> Iterator[Row]:
             yield Row(f"batch, V :- R, not {negated}", count, cpu, wall, f"{cpu:.3f} s", "0.1 s for 100,000", note)
 
 
+def measure_gap() -> Iterator[Row]:
+    """Measure a recursion over two groups of facts, with gaps of different lengths: the gap should cost nothing."""
+    program = tl.Program.parse("A(X) :- Diamondminus[2,2] A(X), not B(X).\nHeld(X) :- Diamondminus[0,2] A(X).")
+    base: float | None = None
+    for gap in (1_000, 60_000_000):
+        lines = [f"A(a{i})@{i}\nA(b{i})@{gap + i}\nB(a{i})@{gap + 10 + i}" for i in range(100)]
+        data = tl.Dataset.parse("\n".join(lines))
+        model, cpu, wall = measure(
+            partial(tl.materialise, program, data, query="Held", between=(gap, gap + 200)), REPEATS
+        )
+        base = base or cpu
+        note = f"{len(model):,} facts out; {cpu / base:.2f} of the shorter gap's"
+        yield Row(f"batch, recursion over a gap of {gap:,}", 300, cpu, wall, f"{cpu:.3f} s", "the gap is free", note)
+
+
 def measure_start(folder: Path) -> Iterator[Row]:
     """Measure fresh processes: the import, small commands, and the first answer with an empty cache."""
     bare = _time_process(["-c", "pass"])
@@ -239,6 +254,7 @@ def main() -> None:
             measure_scanning(),
             frames.measure_frames(folder),
             measure_negation(),
+            measure_gap(),
             measure_start(folder),
             streaming.measure_streams(large),
             aggregates.measure_aggregates(),

@@ -73,3 +73,35 @@ def test_what_is_absent_is_noticed_when_its_time_is_over() -> None:
     assert found == [("n9", "(10,12)")]
     ends = {str(fact.args[0]): str(fact.interval) for fact in reasoner.finish(20)}
     assert (ends["n3"], ends["n0"], len(ends)) == ("(15,20]", "(10,20]", 999)
+
+
+#: Rules over alarms, through every operator that facts may stand under.
+ALARMS = {
+    "Down": "",
+    "Warn": "Warn(X) :- Diamondminus[0,5] Down(X).",
+    "Page": "Page(X) :- Boxminus[0,5] Down(X).",
+    "Isolated": "Isolated(X) :- Down(X), Down(Y), Link(X,Y).",
+    "Trouble": "Trouble(X) :- Down(X). Trouble(X) :- Broken(X).",
+    "Fine": "Fine(X) :- Node(X), not Diamondminus[0,5] Down(X).",
+}
+
+
+@pytest.mark.parametrize("query", ALARMS)
+def test_a_step_costs_what_changes_however_many_alarms_stand(query: str) -> None:
+    work = []
+    for count in (50, 5000):
+        program = tl.Program.parse(f"Down(X) :- Node(X), not Diamondminus[0,10] Beat(X). {ALARMS[query]}")
+        nodes = [f"Node(n{i})" for i in range(count)] + [f"Link(n{i},n{i + 1})" for i in range(count - 1)]
+        reasoner = tl.Reasoner(program, query, background=tl.Dataset.from_facts(nodes))
+        reasoner.push(0, [f"Beat(n{i})" for i in range(count)])
+        # From now on all nodes but one are down.
+        reasoner.push(10, ["Beat(n7)"])
+        reasoner.push(20, ["Beat(n7)"])
+        reasoner.push(30, ["Beat(n7)"])
+        before = taken(reasoner)
+        for t in range(31, 60):
+            reasoner.push(t, ["Beat(n7)"])
+        work.append(taken(reasoner) - before)
+        standing = {"Fine": 1, "Isolated": count - 3}.get(query, count - 1)
+        assert sum(fact.interval.hi == 60 for fact in reasoner.finish(60)) == standing
+    assert work[0] == work[1]

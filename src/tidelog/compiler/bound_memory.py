@@ -11,6 +11,7 @@ predicate q lie beyond F - d(q), so bodies change only at t > F - d(q) + (least 
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tidelog.compiler.compiled_program import CompiledProgram, StreamBounds
@@ -54,6 +55,11 @@ def read_range(rule: FlatRule, literal: FlatLiteral) -> Pair:
     return (lo, hi) if since.op is Op.SINCE else (-hi, -lo)
 
 
+def pushes_forward(rule: FlatRule) -> bool:
+    """Return whether an interval of a rule's body gives, once it has ended, all that follows from it at once."""
+    return len(rule.body) == 1 and not rule.body[0].negated
+
+
 def window_of(aggregation: Aggregation, grid: Grid) -> Pair:
     """Return the window of an aggregation as distances on the grid; (0, 0) for one at a point in time."""
     return (0, 0) if aggregation.range is None else grid.to_pair(aggregation.range) or (0, 0)
@@ -65,11 +71,17 @@ def least_distance(aggregation: Aggregation, grid: Grid) -> int:
     return back - back % grid.tick
 
 
-def compute_bounds(compiled: CompiledProgram) -> StreamBounds:
-    """Compute the delays and retentions of rules in the normal form for streams."""
+def compute_bounds(
+    compiled: CompiledProgram, more: AbstractSet[int] = frozenset(), standing: AbstractSet[str] = frozenset()
+) -> StreamBounds:
+    """Compute the delays and retentions of rules in the normal form for streams.
+
+    The agenda evaluates rules with negation, and those whose positions are in `more`; facts of `standing` stand.
+    """
     rules = compiled.rules
-    delay = _compute_delays(compiled)
-    waits = {place: _wait_of(rule, delay) for place, rule in enumerate(rules) if any(b.negated for b in rule.body)}
+    agenda = {place for place, rule in enumerate(rules) if any(b.negated for b in rule.body)} | more
+    delay = _compute_delays(compiled, agenda)
+    waits = {place: _wait_of(rules[place], delay) for place in sorted(agenda)}
     retention = dict(delay)
     for step in compiled.aggregations:
         # Aggregations take each piece of a row once. Pieces that begin after the present are put off, though they may
@@ -88,13 +100,14 @@ def compute_bounds(compiled: CompiledProgram) -> StreamBounds:
         for literal in rule.body:
             kept = _retention_for(rule, literal, delay, timeless)
             if place in waits:
-                kept = max(kept, waits[place] + read_range(rule, literal)[1])
+                pushes = rule.predicate in standing and pushes_forward(rule)
+                kept = max(kept, waits[place] + (0 if pushes else read_range(rule, literal)[1]))
             retention[literal.predicate] = max(retention[literal.predicate], kept)
     _extend_for_timeless(rules, retention, timeless)
-    return StreamBounds(delay, retention, waits)
+    return StreamBounds(delay, retention, waits, frozenset(standing))
 
 
-def _compute_delays(compiled: CompiledProgram) -> dict[str, int]:
+def _compute_delays(compiled: CompiledProgram, agenda: AbstractSet[int]) -> dict[str, int]:
     # Facts of any predicate that the user wrote may be in the input, so none of them is complete before its time.
     rules = compiled.rules
     delay = {name: NEG_INF if is_hidden(name) and not is_violation(name) else 0 for name in compiled.arities}
@@ -110,14 +123,14 @@ def _compute_delays(compiled: CompiledProgram) -> dict[str, int]:
         for calculation in compiled.calculations:
             head, source = calculation.head.predicate, calculation.input.predicate
             delay[head] = max(delay[head], delay[source])
-        for rule in rules:
+        for place, rule in enumerate(rules):
             ahead = [_look_ahead_of(rule, literal) for literal in rule.body]
             if rule.range[0] == NEG_INF or any(a is None for a in ahead):
                 raise _Unbounded(rule, "it looks ahead without a bound")
             wait = max(
                 (delay[b.predicate] + a for b, a in zip(rule.body, ahead, strict=True) if a is not None), default=0
             )
-            if any(b.negated for b in rule.body):
+            if place in agenda:
                 wait = max(wait, 0)
             if wait > NEG_INF // 2 and wait - rule.range[0] > delay[rule.predicate]:
                 delay[rule.predicate] = wait - rule.range[0]

@@ -28,6 +28,7 @@ class Target:
 
     `denominator` is the common denominator of all times in the data and the question; `arities` are the predicates of
     data and question. `rules` replaces the program's rules where some of them follow from others and can be left out.
+    `standing` says whether facts of a stream may stand (see `standing_facts`).
     """
 
     engine: EngineName
@@ -37,6 +38,7 @@ class Target:
     arities: Mapping[str, int] = field(default_factory=dict)
     bounded_memory: bool = False
     rules: tuple[Rule, ...] | None = None
+    standing: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class RuleComponent:
 
 @dataclass(frozen=True, slots=True)
 class WaitingGroup:
-    """What one component evaluates once the times before are complete: rules with negation, by position, and
+    """What one component evaluates once the times before are complete: rules for the agenda, by position, and
     aggregations."""
 
     rules: tuple[int, ...]
@@ -72,12 +74,14 @@ class WaitingGroup:
 class StreamBounds:
     """Grid distances by predicate: how long its facts stay incomplete, and how long they are kept.
 
-    `waits` is how long each rule with negation waits, by its position among the rules.
+    `waits` is how long each rule that the agenda evaluates waits, by its position among the rules: those with negation,
+    and those of or over the predicates in `standing`, whose facts hold until something changes.
     """
 
     delay: Mapping[str, int]
     retention: Mapping[str, int]
     waits: Mapping[int, int]
+    standing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class CompiledProgram:
 
     @cached_property
     def waiting(self) -> tuple[WaitingGroup, ...]:
-        """The rules with negation and the aggregations, by component, lowest first."""
+        """The rules for the agenda (with negation, or about facts that stand) and the aggregations, lowest first."""
         position = {id(rule): number for number, rule in enumerate(self.rules)}
         groups = []
         for part in (part for component in self.components for part in (component.parts or (component,))):
@@ -168,9 +172,14 @@ class CompiledProgram:
         """
         kept = {self.query, *(name for name in self.arities if is_violation(name))}
         kept |= {name for edge in self.numeric_edges for name in edge}
-        for rule in self.rules:
+        for place, rule in enumerate(self.rules):
             for literal in rule.body:
-                if len(rule.body) > 1 or literal.negated or literal.op not in (Op.HOLDS, Op.DIAMOND):
+                if (
+                    place in self.bounds.waits
+                    or len(rule.body) > 1
+                    or literal.negated
+                    or literal.op not in (Op.HOLDS, Op.DIAMOND)
+                ):
                     kept.add(literal.predicate)
         kept |= self._cycles(set(self.recursive) - kept)
         return tuple(name for name in self.arities if name not in kept)

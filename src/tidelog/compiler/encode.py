@@ -71,7 +71,7 @@ def _encode_plan_header(
     head = [_encode_term(term, registers, numbering) for term in plan.rule.args]
     predicate = numbering.predicates[plan.rule.predicate]
     work = 0
-    return [n_levels, predicate, *plan.rule.range, plan.cut, plan.keeper, len(head), work, *head]
+    return [n_levels, predicate, *plan.rule.range, plan.cut, plan.keeper, plan.stands, len(head), work, *head]
 
 
 def _encode_level(plan: Plan, number: int, registers: dict[Variable, int], numbering: Numbering) -> list[int]:

@@ -21,12 +21,19 @@ LOOKUP, NEGATION, LEFT_OPERAND, RIGHT_OPERAND, GIVEN = range(5)
 KIND, PREDICATE, OP, R_LO, R_HI, INDEX, SAME, N_KEY, N_BIND, N_CHECK, N_COMPARE, LEVEL_SIZE = range(12)
 
 #: Words of a plan. KEEPER is the level whose atom goes on the agenda where the body still holds at the end of the times
-#: asked for, or -1. WORK counts how often the plan was driven, plus the levels and atoms that it went through.
-N_LEVELS, HEAD, H_LO, H_HI, CUT, KEEPER, N_HEAD, WORK, PLAN_SIZE = range(9)
+#: asked for, or -1. STANDS says how its facts stand, or NOT_STANDING. WORK counts how often the plan was driven, plus
+#: the levels and atoms that it went through.
+N_LEVELS, HEAD, H_LO, H_HI, CUT, KEEPER, STANDS, N_HEAD, WORK, PLAN_SIZE = range(10)
+
+#: How facts stand (see `standing_facts`), as bits. VISITS: the plan is for an atom that has changed, and its times
+#: begin at the last position evaluated before: a body that holds there may end now. PUSHES: an interval of the body
+#: that has ended gives all that follows from it.
+NOT_STANDING, STANDING, VISITS, PUSHES = 0, 1, 2, 4
 
 #: What happens at the horizon: bits of CUT. Finite intervals are always cut there; CUT_LEFT and CUT_RIGHT cut infinite
 #: ones, too. On a STREAM nothing is cut, and with DEFER facts that lie wholly beyond the horizon wait for their time.
-CUT_LEFT, CUT_RIGHT, STREAM, DEFER = 1, 2, 4, 8
+#: With MERGE, a derived record that touches an earlier one of the same atom in the queue becomes part of that one.
+CUT_LEFT, CUT_RIGHT, STREAM, DEFER, MERGE = 1, 2, 4, 8, 16
 
 #: The operators of a level: the values of `flat_rules.Op`.
 HOLDS, DIAMOND, BOX, SINCE, UNTIL = range(5)

@@ -35,7 +35,7 @@ class Plan:
     """A join order for a rule; `driven` if the first step is the literal whose new facts arrive.
 
     `cut` holds the bits of `opcodes` that say what happens at the horizon. `keeper` is the step whose atom is noted
-    while the body goes on to hold.
+    while the body goes on to hold. `stands` has the bits for facts that stand.
     """
 
     rule: FlatRule
@@ -43,6 +43,7 @@ class Plan:
     steps: tuple[PlanStep, ...]
     cut: int = 0
     keeper: int = -1
+    stands: int = opcodes.NOT_STANDING
 
     def __str__(self) -> str:
         head = f"{_format_atom(self.rule.predicate, self.rule.args)} {_format_range(self.rule.range)}".rstrip()

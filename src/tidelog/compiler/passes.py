@@ -3,7 +3,7 @@
 Each pass is a pure function from a `CompiledProgram` to a `CompiledProgram` that fills in its part, or raises a
 `TidelogError` that says which rule is wrong and why. Passes that concern one engine only leave the others' programs as
 they are. Their order matters: the grid is needed to flatten, hidden predicates exist only after flattening, and the
-normal form for streams must be there before memory can be bounded.
+normal form for streams must be there before memory can be bounded. Which facts stand depends on the components.
 
 Two further steps depend on how many facts there are, and run once for each component when that is known:
 `order_joins.order_joins` chooses the order in which a rule's body is joined, and `encode.encode_plans` writes the table
@@ -22,6 +22,7 @@ from tidelog.compiler.flatten import flatten
 from tidelog.compiler.group_components import group_components
 from tidelog.compiler.normalise_streams import normalise_for_streams
 from tidelog.compiler.prune import prune_to_query
+from tidelog.compiler.standing_facts import choose_standing
 from tidelog.compiler.stratify import stratify
 from tidelog.compiler.validate import validate
 from tidelog.language.program import Program
@@ -40,6 +41,7 @@ PASSES: tuple[Pass, ...] = (
     collect_arities,
     bound_memory,
     group_components,
+    choose_standing,
 )
 
 

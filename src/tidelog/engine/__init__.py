@@ -1,15 +1,17 @@
 """The engine: facts as flat arrays, one compiled machine that runs any plan, and the fixpoint around it.
 
 - `fact_store`, `store_tables`: the facts, their hash tables and indexes.
-- `plan_machine`, `join_kernels`: the compiled function that takes records and runs the plans they trigger. `Since` is
-  evaluated in `join_kernels.operand_times`, by the definition in `timeline.grid.since` (proofs evaluate it again in
-  `timeline.time_sets`).
+- `plan_machine`, `join_kernels`, `standing_kernels`: the compiled function that takes records and runs the plans they
+  trigger; facts that hold until something changes. `Since` is evaluated in `join_kernels.operand_times`, by the
+  definition in `timeline.grid.since` (proofs evaluate it again in `timeline.time_sets`).
 - `fixpoint`, `batch_problem`: batch evaluation, component by component; `repetition_search`, `extent` and `repetition`
   find, hold and print facts that repeat for ever.
+- `gap_jumps`: recursion over groups of facts that lie far apart.
 - `temporal_recursion`: negation and aggregates in a recursion that goes back in time, slice by slice.
 - `numeric_steps`, `running_numbers`: calculations and aggregations between the runs of the machine, all at once or
   forward in time; `tidelog.numeric` computes them.
-- `stream_kernel`, `agenda`, `retention`: the steps of a stream, the atoms to re-evaluate, and which facts to forget.
+- `stream_kernel`, `agenda`, `retention`: the steps of a stream, the atoms to re-evaluate, and which facts to forget;
+  `time_heap` and `system_clock` serve them.
 
 Read `plan_machine.py` first; `compiler.opcodes` describes the words of its plans.
 """

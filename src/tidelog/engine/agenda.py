@@ -4,7 +4,11 @@ An atom is scheduled for one of two purposes. `RULES`: a rule with negation is e
 once the atom's intervals change, or time reaches a point where what the rule reads of them begins or ends. `ANSWERS`:
 the intervals of the query are reported once they have ended. Each purpose has a list of atoms to look at, each once,
 and a heap of times at which others join it. Only the first time of an atom counts, so that frequent changes cost no
-memory. A third list, `LASTING`, has the atoms with which a body still holds where it was last evaluated.
+memory. `LASTING` has the atoms with which a body still holds where it was last evaluated.
+
+Facts that stand (see `compiler.standing_facts`) are on no list while nothing changes. `REMADE` has the atoms to derive
+again from all rules of their predicates, in this evaluation or the next, and `AGAIN` those that have to be in the
+evaluation after this one, too.
 """
 
 from __future__ import annotations
@@ -17,12 +21,13 @@ from tidelog.jit import Array, Number, inlined_kernel, kernel
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: The lists; the first two are purposes with times of their own.
-RULES, ANSWERS, LASTING = range(3)
+RULES, ANSWERS, LASTING, REMADE, AGAIN = range(5)
 #: The position in `lengths` from which on the lengths of the heaps stand, behind those of the lists.
-HEAPS = 3
-_SEEN = 8
+HEAPS = 5
+_SEEN = 32
 #: Among the purposes that a predicate is watched for: it belongs to a recursion through time, whose news are counted.
-RECURSION = 16
+RECURSION = 64
+_PURPOSES = (1 << RULES) | (1 << ANSWERS)
 
 
 class Agenda(NamedTuple):
@@ -42,7 +47,7 @@ def empty() -> Agenda:
     return Agenda(
         np.zeros(0, np.int8),
         np.zeros((0, 2), np.int64),
-        np.zeros((0, 3), np.int32),
+        np.zeros((0, HEAPS), np.int32),
         np.zeros((0, 2), np.int64),
         np.zeros((0, 2), np.int32),
         np.zeros(HEAPS + 2, np.int64),
@@ -71,7 +76,7 @@ def ensure_room(agenda: Agenda, atoms: int) -> Agenda:
 
 def schedule_all(agenda: Agenda, watched: Array) -> None:
     """Schedule all atoms now, for the purposes that their predicates are watched for."""
-    agenda.flags[: len(watched)] = watched
+    agenda.flags[: len(watched)] = watched & _PURPOSES
     agenda.first[: len(watched)] = POS_INF
     agenda.lengths[:] = 0
     for matter in (RULES, ANSWERS):
@@ -102,6 +107,24 @@ def note_change(atom: int, fresh: bool, watched: int, agenda: Agenda) -> None:
         add(atom, RULES, agenda)
     if watched & (1 << ANSWERS):
         add(atom, ANSWERS, agenda)
+
+
+@inlined_kernel
+def move_list(of: int, to: int, agenda: Agenda) -> None:
+    """Move all atoms of a list to another."""
+    for place in range(agenda.lengths[of]):
+        atom = agenda.lists[place, of]
+        agenda.flags[atom] &= ~(1 << of)
+        add(atom, to, agenda)
+    agenda.lengths[of] = 0
+
+
+@inlined_kernel
+def clear_list(of: int, agenda: Agenda) -> None:
+    """Take all atoms off a list."""
+    for place in range(agenda.lengths[of]):
+        agenda.flags[agenda.lists[place, of]] &= ~(1 << of)
+    agenda.lengths[of] = 0
 
 
 @inlined_kernel

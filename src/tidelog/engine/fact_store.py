@@ -29,7 +29,6 @@ BATCH = 1 << 11
 #: Rows that are packed into a queue at once where no plan is run for them.
 LOAD_BATCH = 1 << 15
 
-
 _ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
 
 
@@ -68,6 +67,8 @@ class Store:
         self.agenda = agenda.empty()
         #: New pieces of intervals of logged predicates: atom, first and last position.
         self.log: store_tables.Array = np.zeros((1, 3), np.int64)
+        self.recent: store_tables.Array = np.zeros((1 + store_tables.RECENT, 2), np.int64)
+        self.resumed: store_tables.Array = np.zeros(5, np.int64)
 
     def reset_clipped(self) -> None:
         """Forget that something was cut."""
@@ -157,7 +158,7 @@ class Store:
         """Work a queue off, with everything that follows from it."""
         position, following, following_end = 0, np.empty(4096, np.int64), 0
         while True:
-            status, queue, position, end, following, following_end, self.later, self.later_end = plan_machine.run(
+            status, turned, position, end, following_end, self.later_end = plan_machine.run(
                 code,
                 self.tables(code),
                 *self.horizon,
@@ -171,14 +172,22 @@ class Store:
                 self.later_end,
                 self.allowance,
             )
+            if turned:
+                queue, following = following, queue
             if status == plan_machine.DONE:
                 return
             if status == plan_machine.TIRED:
+                self.resumed[0] = 0
                 raise AllowanceExceeded
             if status == plan_machine.EVALUATED:
                 self._work_by_batches(code, following, following_end)
                 return
-            self.grow()
+            if status == plan_machine.NO_ROOM:
+                following = store_tables.double_queue(following)
+            elif status == plan_machine.NO_ROOM_LATER:
+                self.later = store_tables.double_queue(self.later)
+            else:
+                self.grow()
 
     def _work_by_batches(self, code: Code, queue: Int64s, end: int) -> None:
         """Work a long queue off in batches, each with everything that follows: related facts then stay in the cache."""
@@ -205,7 +214,7 @@ class Store:
         count = int(self.atoms[found, store_tables.LENGTH].sum())
         args = np.empty((int(self.preds[pred, store_tables.ARITY]), count), np.int32)
         lo, hi = np.empty(count, np.int64), np.empty(count, np.int64)
-        store_tables.unpack(found, self.atoms, self.args, self.iv, args, lo, hi)
+        store_tables.unpack(found, self.preds, self.atoms, self.args, self.iv, args, lo, hi)
         return Rows(args, lo, hi)
 
     def tables(self, code: Code) -> store_tables.Tables:
@@ -228,6 +237,8 @@ class Store:
             self.pieces,
             self.agenda,
             self.log,
+            self.recent,
+            self.resumed,
         )
 
     def take_log(self) -> dict[int, Rows]:
@@ -308,10 +319,12 @@ class Store:
         meta = self.meta
         if meta[store_tables.N_IV] > 2 * meta[store_tables.HELD] + 1024:
             self.compact()
+        intervals = self.iv[: meta[store_tables.N_IV]].copy()
+        store_tables.end_standing_intervals(self.atoms, meta[store_tables.N_ATOMS], self.preds, intervals)
         return {
             "atoms": self.atoms[: meta[store_tables.N_ATOMS]],
             "args": self.args[: meta[store_tables.N_ARGS]],
-            "iv": self.iv[: meta[store_tables.N_IV]],
+            "iv": intervals,
             "meta": meta,
             "latest": self.preds[:, store_tables.LATEST],
             "indexes": np.array([[pred, *positions] for pred, positions in self._pad_indexes()], np.int64),

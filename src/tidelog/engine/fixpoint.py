@@ -19,6 +19,14 @@ from tidelog.compiler.opcodes import Code
 from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, plan_component
 from tidelog.engine.extent import Extent
 from tidelog.engine.fact_store import AllowanceExceeded, Rows, coalesce
+from tidelog.engine.gap_jumps import (
+    FEW_RECORDS,
+    find_groups,
+    follow_groups,
+    is_spread_out,
+    join_segments,
+    looks_back_only,
+)
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, TrialRuns, find_repeating, find_span
 from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_violation
@@ -37,13 +45,13 @@ def solve(problem: Problem, until: Pair | None = None) -> dict[str, Extent]:
     """
     sweep = _choose_sweep(problem, until)
     if sweep is not None and _is_near(problem, sweep) and not problem.violations:
-        return Evaluation(problem, sweep).solve()
+        return Evaluation(problem, sweep, until).solve()
     try:
         return Evaluation(problem, until=until).solve()
     except Unsettled:
         if sweep is None:
             raise
-        return Evaluation(problem, sweep).solve()
+        return Evaluation(problem, sweep, until).solve()
 
 
 def executed_plans(problem: Problem) -> list[ComponentPlans]:
@@ -123,7 +131,9 @@ class Evaluation:
             elif part.calculations or part.aggregations:
                 if any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part):
                     self._evaluate_around(place)
-            elif any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part):
+            elif not self._jump_gaps(place) and (
+                any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part)
+            ):
                 try:
                     inputs = {name: self._extent_of(name) for name in part.inputs}
                     self._settle(find_repeating(self.problem, part, inputs, self._cut_of))
@@ -158,8 +168,43 @@ class Evaluation:
             self.loaded.add(name)
             self.store.insert(self.problem.numbers[name], self.problem.facts_of(name))
 
-    def _evaluate_directly(self, part: RuleComponent) -> bool:
-        """Run a component in the common store; return False if something went beyond the horizon."""
+    def _jump_gaps(self, place: int) -> bool:
+        """Evaluate a recursion over groups of facts that lie far apart; return False if there are none."""
+        part = self.compiled.components[place]
+        if not part.recursive or not is_spread_out(part, self.problem.given.values()) or not looks_back_only(part):
+            return False
+        if any(name in self.repeating for name in part.inputs):
+            return False
+        # A recursion that ends by itself needs no jumps.
+        if self._evaluate_directly(part, FEW_RECORDS + 4 * sum(map(len, self.problem.given.values()))):
+            return True
+        self.plans.pop()
+        inputs = {name: self._extent_of(name).rows for name in part.inputs}
+        groups = find_groups([*inputs.values(), *map(self.problem.facts_of, part.predicates)], part)
+        if len(groups) < 2:
+            return False
+        try:
+            segments = follow_groups(self.problem, part, inputs, groups, self.sweep[1] if self.sweep else POS_INF)
+        except Unsettled:
+            return False
+        joined = join_segments(segments)
+        if joined is not None:
+            self._settle(joined)
+            return True
+        # What repeats in a gap is too much to be written out: look at the span that is asked for.
+        until = self.until or (NEG_INF, POS_INF)
+        reach = 2 * sum(after.reach for after in self.compiled.components[place:])
+        near = None
+        if until[0] > NEG_INF and until[1] < POS_INF:
+            near = join_segments(segments, (until[0] - reach, until[1] + reach))
+        if near is None:
+            raise Unsettled(part.predicates, {})
+        self.repeating |= near
+        self.partial |= set(near)
+        return True
+
+    def _evaluate_directly(self, part: RuleComponent, allowance: int = 0) -> bool:
+        """Run a component in the common store; return False if something went beyond the horizon, or the allowance."""
         store = self.store
         drivers = self._choose_drivers(part)
         for name in (*part.inputs, *part.predicates):
@@ -172,7 +217,8 @@ class Evaluation:
                 store.horizon = self.sweep or self._first_horizon(part)
             elif self.sweep:
                 store.horizon = self.sweep
-            store.allowance = store.taken + (10 * SEARCH_ALLOWANCE if self.sweep else SEARCH_ALLOWANCE)
+            usual = 10 * SEARCH_ALLOWANCE if self.sweep else SEARCH_ALLOWANCE
+            store.allowance = store.taken + (allowance or usual)
         store.reset_clipped()
         whole = [rule for rule in part.rules if not any(rule is driven for driven, _ in drivers.values())]
         planned = plan_component(self.problem, store, part, whole, self._cut_of, drivers=drivers)
@@ -184,7 +230,7 @@ class Evaluation:
             if self.steps is not None:
                 self._run_steps(part, planned.code, self.steps)
         except AllowanceExceeded:
-            if self.sweep:
+            if self.sweep and not allowance:
                 raise Unsettled(part.predicates, {}) from None
             return False
         finally:

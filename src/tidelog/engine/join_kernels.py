@@ -47,19 +47,22 @@ from tidelog.engine.store_tables import (
     N_INDEXES,
     N_KEYS,
     PRED,
+    RECENT,
     SIZE,
     START,
+    TAKEN,
     TRANSIENT,
     Array,
     Number,
     find_atom,
     find_key,
     first_after,
+    hash_atom,
     index_atom,
 )
-from tidelog.jit import allocating_kernel, inlined_kernel
+from tidelog.jit import inlined_kernel
 from tidelog.timeline import grid
-from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.grid import NEG_INF, POS_INF, STANDING_END
 
 add_left = inlined_kernel(grid.add_left)
 add_right = inlined_kernel(grid.add_right)
@@ -259,9 +262,12 @@ def merge_diamonds(
 ) -> tuple[int, int]:
     """Join the values of `Diamondminus` over interval i and over those after it while they overlap or touch.
 
-    Return the last interval that was joined, and where the joined value ends; values beyond `now_hi` do not matter.
+    Return the last interval that was joined, and where the joined value ends; values beyond `now_hi` do not matter. An
+    interval that stands is not joined: those that have ended give all that follows from them, and may be forgotten.
     """
     while hi < now_hi and i + 1 < length and add_left(iv[start + i + 1, 0], r_lo, dense) <= hi + 1:
+        if iv[start + i + 1, 1] == STANDING_END:
+            break
         i += 1
         hi = add_right(iv[start + i, 1], r_hi, dense)
     return i, hi
@@ -299,14 +305,50 @@ def write_head(words: Array, plan: int, lo: int, hi: int, registers: Array, queu
     return end + 3 + n_head
 
 
-@allocating_kernel
-def copy_larger(queue: Array, end: int) -> Array:
-    """Return a queue with twice the room and the same words up to `end`."""
-    larger = np.empty(2 * queue.shape[0] + 64, np.int64)
-    # Not as a slice: that took 2 s to compile.
-    for i in range(end):
-        larger[i] = queue[i]
-    return larger
+@inlined_kernel
+def is_merged(
+    words: Array, plan: int, lo: int, hi: int, queue: Array, end: int, registers: Array, values: Array, recent: Array
+) -> bool:
+    """Merge a derived record with one of the same atom that is in the queue since this round began and touches it.
+
+    Return False where there is none; the place behind the end of the queue is then noted for it.
+    """
+    n_head, head = words[plan + N_HEAD], words[plan + HEAD]
+    for i in range(n_head):
+        values[i] = argument(words[plan + PLAN_SIZE + i], registers)
+    slot = 1 + np.int64(hash_atom(head, values, 0, n_head) & np.uint64(RECENT - 1))
+    if recent[slot, 0] == recent[0, 0]:
+        at = recent[slot, 1]
+        if queue[at] == head and lo <= queue[at + 2] + 1 and hi >= queue[at + 1] - 1:
+            same = True
+            for i in range(n_head):
+                if queue[at + 3 + i] != values[i]:
+                    same = False
+            if same:
+                queue[at + 1], queue[at + 2] = min(lo, queue[at + 1]), max(hi, queue[at + 2])
+                return True
+    recent[slot, 0], recent[slot, 1] = recent[0, 0], end
+    return False
+
+
+@inlined_kernel
+def return_record(
+    pred: int,
+    n_pieces: int,
+    atom: int,
+    merged_lo: int,
+    merged_hi: int,
+    preds: Array,
+    meta: Array,
+    recent: Array,
+    resumed: Array,
+) -> None:
+    """Return a record to the queue, to be taken again with the pieces that it gave when it was inserted."""
+    meta[TAKEN] -= 1
+    # What it derived is derived again.
+    recent[0, 0] += 1
+    if pred >= 0 and not preds[pred, TRANSIENT]:
+        resumed[0], resumed[1], resumed[2], resumed[3], resumed[4] = 1, n_pieces, atom, merged_lo, merged_hi
 
 
 @inlined_kernel

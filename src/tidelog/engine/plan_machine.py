@@ -22,6 +22,7 @@ from tidelog.compiler.opcodes import (
     KEEPER,
     KIND,
     LOOKUP,
+    MERGE,
     N_HEAD,
     N_LEVELS,
     NEGATION,
@@ -31,6 +32,7 @@ from tidelog.compiler.opcodes import (
     R_LO,
     RIGHT_OPERAND,
     SINCE,
+    STANDS,
     STREAM,
     WORK,
     Code,
@@ -42,25 +44,29 @@ from tidelog.engine.join_kernels import (
     bind,
     can_reach,
     clip,
-    copy_larger,
     driver_times,
     first_interval,
     is_full,
+    is_merged,
     log_pieces,
     merge_diamonds,
     next_gap,
     open_level,
     operand_times,
+    return_record,
     store_atom,
     value,
     write_atom,
     write_head,
 )
+from tidelog.engine.standing_kernels import begin_standing, end_standing, standing_times
 from tidelog.engine.store_tables import (
+    AIM,
     ARITY,
     LATEST,
     LENGTH,
     LOGGED,
+    MAY_STAND,
     N_ATOMS,
     NEWS,
     NEXT_DUE,
@@ -75,16 +81,17 @@ from tidelog.engine.store_tables import (
     find_atom,
     insert,
 )
-from tidelog.jit import allocating_kernel, tick
-from tidelog.timeline.grid import POS_INF
+from tidelog.jit import kernel, tick
+from tidelog.timeline.grid import POS_INF, STANDING_END
 
-#: Why `run` returns: all done; an array is full; more records were taken than allowed; or whole plans have been
-#: evaluated and derived more than MUCH words of the next queue, which the caller then works off in batches.
-DONE, GROW, TIRED, EVALUATED = range(4)
+#: Why `run` returns: all done; an array is full; more records were taken than allowed; whole plans have been evaluated
+#: and derived more than MUCH words of the next queue, which the caller then works off in batches; or the next
+#: queue, or that for later, is full.
+DONE, GROW, TIRED, EVALUATED, NO_ROOM, NO_ROOM_LATER = range(6)
 MUCH = 1 << 14
 
 
-@allocating_kernel
+@kernel
 def run(
     code: Code,
     tables: Tables,
@@ -99,8 +106,12 @@ def run(
     later: Array,
     later_end: int,
     allowance: int,
-) -> tuple[int, Array, int, int, Array, int, Array, int]:
-    """Work the queue off, round by round. Return why it stopped, and the queues with their positions.
+) -> tuple[int, bool, int, int, int, int]:
+    """Work the queue off, round by round.
+
+    Return why it stopped, whether the queue and the next one have changed places, and the positions: of the next record
+    and of the ends of the queue, the next one and `later`. No array is made here, nor returned: counting references to
+    the queues, in every turn of the inner loops, took a third of the time.
 
     A record whose predicate is `-1 - p` asks for plan p to be evaluated at the times of the record: as a whole or, if
     an atom follows (otherwise -1), for that atom. Facts that a deferring plan derives beyond the horizon go into the
@@ -108,25 +119,29 @@ def run(
     """
     plans, words, shared = code.plans, code.words, code.shared
     trigger_start, trigger_list = code.trigger_start, code.trigger_list
-    # Kernels get the arrays one by one: passing `tables` would count references to all of them, for every record.
     preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
     atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
     iv, meta, ranks, pieces, agenda = tables.iv, tables.meta, tables.ranks, tables.pieces, tables.agenda
-    log = tables.log
+    log, recent, resumed = tables.log, tables.recent, tables.resumed
+    turned = False
+    if following_end == 0:
+        recent[0, 0] += 1
     registers, values, at_atom = tables.scratch[0], tables.scratch[1], tables.scratch[2]
     at_entry, at_interval, lows, highs = tables.scratch[3], tables.scratch[4], tables.scratch[5], tables.scratch[6]
     while True:
         # Take a record; at the end of a round, go on with the facts that it derived.
         if position >= end:
             if following_end == 0:
-                return DONE, queue, position, end, following, following_end, later, later_end
+                return DONE, turned, position, end, following_end, later_end
             if queue[0] < 0 and following_end > MUCH:
-                return EVALUATED, queue, position, end, following, following_end, later, later_end
-            queue, following = following, queue
+                return EVALUATED, turned, position, end, following_end, later_end
+            queue, following, turned = following, queue, not turned
             position, end, following_end = 0, following_end, 0
+            recent[0, 0] += 1
         if meta[TAKEN] >= allowance:
-            return TIRED, queue, position, end, following, following_end, later, later_end
+            return TIRED, turned, position, end, following_end, later_end
         tick()
+        record, first_following, first_later = position, following_end, later_end
         pred, lo, hi = queue[position], queue[position + 1], queue[position + 2]
         merged_lo, merged_hi = lo, hi
         atom: Number = 0
@@ -137,9 +152,13 @@ def run(
             first_trigger = trigger_start[pred]
             n_triggers = trigger_start[pred + 1] - first_trigger
             n_atoms = meta[N_ATOMS]
-            if is_full(pred, arity, meta, preds, atoms, args, table, entries, keys):
-                return GROW, queue, position, end, following, following_end, later, later_end
-            if preds[pred, TRANSIENT]:
+            if resumed[0]:
+                # It was inserted before a queue was full.
+                resumed[0] = 0
+                n_pieces, atom, merged_lo, merged_hi = resumed[1], resumed[2], resumed[3], resumed[4]
+            elif is_full(pred, arity, meta, preds, atoms, args, table, entries, keys):
+                return GROW, turned, position, end, following_end, later_end
+            elif preds[pred, TRANSIENT]:
                 # The row behind the last atom lends its place, so that levels read every atom in one way.
                 atom = n_atoms
                 write_atom(atom, pred, arity, queue, position, atoms, args, meta)
@@ -150,12 +169,20 @@ def run(
                     atom = n_atoms
                     write_atom(atom, pred, arity, queue, position, atoms, args, meta)
                 if atoms[atom, LENGTH] + 1 > pieces.shape[0]:
-                    return GROW, queue, position, end, following, following_end, later, later_end
+                    return GROW, turned, position, end, following_end, later_end
+                stands = False
+                if preds[pred, MAY_STAND]:
+                    # The end of a fact that stands is where it is evaluated now. Another that reaches farther ends it.
+                    stands = hi == STANDING_END
+                    if stands:
+                        hi = preds[pred, AIM]
+                    elif hi > preds[pred, AIM] and atom < n_atoms:
+                        end_standing(atom, preds, atoms, iv, agenda)
                 if preds[pred, LOGGED] and log[0, 0] + atoms[atom, LENGTH] + 2 > log.shape[0]:
-                    return GROW, queue, position, end, following, following_end, later, later_end
+                    return GROW, turned, position, end, following_end, later_end
                 n_pieces, merged_lo, merged_hi = insert(atom, lo, hi, atoms, iv, meta, pieces)
                 if n_pieces < 0:
-                    return GROW, queue, position, end, following, following_end, later, later_end
+                    return GROW, turned, position, end, following_end, later_end
                 if atom == n_atoms:
                     store_atom(
                         atom,
@@ -181,6 +208,8 @@ def run(
                     if preds[pred, WATCHED] & RECURSION:
                         meta[RECURSION_NEWS] += n_pieces
                 preds[pred, LATEST] = max(preds[pred, LATEST], hi)
+                if stands:
+                    begin_standing(atom, preds, atoms, iv, agenda)
             position += 3 + arity
         else:
             atom = queue[position + 3]
@@ -241,17 +270,39 @@ def run(
                             add(at_atom[words[plan + KEEPER]], LASTING, agenda)
                         lo = add_left(lows[level], words[plan + H_LO], dense)
                         hi = add_right(highs[level], words[plan + H_HI], dense)
+                        if words[plan + STANDS]:
+                            lo, hi = standing_times(
+                                words,
+                                plan,
+                                lo,
+                                hi,
+                                new_lo,
+                                new_hi,
+                                preds,
+                                atoms,
+                                args,
+                                table,
+                                iv,
+                                registers,
+                                values,
+                                agenda,
+                            )
                         cut, size = words[plan + CUT], 3 + words[plan + N_HEAD]
                         if not cut & STREAM:
                             lo, hi = clip(lo, hi, meta, horizon_lo, horizon_hi, cut)
                         if cut & DEFER and lo > horizon_hi:
                             if later_end + size > later.shape[0]:
-                                later = copy_larger(later, later_end)
+                                return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, recent, resumed)
+                                return NO_ROOM_LATER, turned, record, end, first_following, first_later
                             meta[NEXT_DUE] = min(meta[NEXT_DUE], lo)
                             later_end = write_head(words, plan, lo, hi, registers, later, later_end)
-                        elif lo <= hi:
+                        elif lo <= hi and not (
+                            cut & MERGE
+                            and is_merged(words, plan, lo, hi, following, following_end, registers, values, recent)
+                        ):
                             if following_end + size > following.shape[0]:
-                                following = copy_larger(following, following_end)
+                                return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, recent, resumed)
+                                return NO_ROOM, turned, record, end, first_following, first_later
                             following_end = write_head(words, plan, lo, hi, registers, following, following_end)
                         level -= 1
                         entering = False

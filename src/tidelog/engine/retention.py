@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.engine.agenda import ANSWERS, LASTING, RULES, add, schedule
+from tidelog.engine.agenda import AGAIN, ANSWERS, LASTING, REMADE, RULES, add, clear_list, move_list, schedule
 from tidelog.engine.join_kernels import value
 from tidelog.engine.store_tables import (
     ARGS,
@@ -22,7 +22,7 @@ from tidelog.engine.store_tables import (
     find_key,
 )
 from tidelog.jit import kernel, tick
-from tidelog.timeline.grid import POS_INF
+from tidelog.timeline.grid import POS_INF, STANDING_END
 
 
 class Found(NamedTuple):
@@ -117,7 +117,7 @@ def write_ended(
                 row += 1
             elif iv[i, 1] == open_end:
                 again = True
-            elif iv[i, 1] != POS_INF:
+            elif iv[i, 1] < STANDING_END:
                 schedule(iv[i, 1] + ahead + 1, atom, ANSWERS, agenda)
             i -= 1
         if again:
@@ -168,7 +168,8 @@ def schedule_changes(
             r_hi, wait = readers[reader, 2], readers[reader, 3]
             last = frontier - wait
             for i in range(start + atoms[atom, LENGTH] - 1, start - 1, -1):
-                lo, hi = value(op, iv[i, 0], iv[i, 1], r_lo, r_hi, dense)
+                end = iv[i, 1] if iv[i, 1] != STANDING_END else POS_INF
+                lo, hi = value(op, iv[i, 0], end, r_lo, r_hi, dense)
                 if lo > last:
                     schedule(lo + wait, atom, RULES, agenda)
                 if hi >= last and hi != POS_INF:
@@ -179,11 +180,9 @@ def schedule_changes(
                 if lo <= last and hi < last:
                     break
     agenda.lengths[RULES] = 0
-    for place in range(agenda.lengths[LASTING]):
-        atom = agenda.lists[place, LASTING]
-        agenda.flags[atom] &= ~(1 << LASTING)
-        add(atom, RULES, agenda)
-    agenda.lengths[LASTING] = 0
+    move_list(LASTING, RULES, agenda)
+    clear_list(REMADE, agenda)
+    move_list(AGAIN, REMADE, agenda)
 
 
 @kernel

@@ -14,7 +14,7 @@ from tidelog.engine.agenda import Agenda
 from tidelog.jit import Array as Array
 from tidelog.jit import Number as Number
 from tidelog.jit import allocating_kernel, inlined_kernel, kernel, read_by_rows
-from tidelog.timeline.grid import POS_INF
+from tidelog.timeline.grid import POS_INF, STANDING_END
 
 #: Columns of an atom: its predicate, and where its arguments and intervals are.
 PRED, ARGS, START, LENGTH, CAPACITY = range(5)
@@ -28,8 +28,13 @@ META_SIZE = FREE + 40
 
 #: Columns of a predicate: arity, transient (never stored), first index in the list, number of indexes, number of
 #: atoms, the last position at which any of its facts has held, the agenda's purposes it is watched for (bits), and
-#: whether new pieces of its intervals are logged.
-ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, PRED_SIZE = range(9)
+#: whether new pieces of its intervals are logged. Then whether its facts may stand, the position up to which those that
+#: stand are known to hold, and that up to which they are evaluated now.
+ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, MAY_STAND, KNOWN_TO, AIM, PRED_SIZE = range(12)
+
+
+#: The number of places for records of this round, a power of two.
+RECENT = 1 << 12
 
 
 @read_by_rows("scratch")
@@ -37,6 +42,9 @@ class Tables(NamedTuple):
     """The arrays of a store, as compiled code takes them.
 
     The first row of `log` holds the number of pieces that are logged; the others an atom and the ends of a piece each.
+    `recent` finds records that were derived in this round: a number of the round and a place in its queue, by the hash
+    of the atom. Its first row holds the number of the round. `resumed` says whether a record was inserted before a
+    queue was full, and with what result: the number of pieces, the atom, and the ends of the interval around them.
     """
 
     preds: Array
@@ -54,6 +62,8 @@ class Tables(NamedTuple):
     pieces: Array
     agenda: Agenda
     log: Array
+    recent: Array
+    resumed: Array
 
 
 @inlined_kernel
@@ -63,13 +73,19 @@ def _mix(h: Number, value: int) -> Number:
 
 
 @inlined_kernel
-def find_atom(pred: int, values: Array, offset: int, arity: int, atoms: Array, args: Array, table: Array) -> Number:
-    """Return the slot of an atom in the hash table; it contains the atom, or -1 where the atom would go."""
-    mask = table.shape[0] - 1
+def hash_atom(pred: int, values: Array, offset: int, arity: int) -> Number:
+    """Return the hash of an atom."""
     h = _mix(np.uint64(0x51), pred)
     for i in range(arity):
         h = _mix(h, values[offset + i])
-    slot = np.int64(h & np.uint64(mask))
+    return h
+
+
+@inlined_kernel
+def find_atom(pred: int, values: Array, offset: int, arity: int, atoms: Array, args: Array, table: Array) -> Number:
+    """Return the slot of an atom in the hash table; it contains the atom, or -1 where the atom would go."""
+    mask = table.shape[0] - 1
+    slot = np.int64(hash_atom(pred, values, offset, arity) & np.uint64(mask))
     while True:
         atom = table[slot]
         if atom < 0:
@@ -307,12 +323,32 @@ def find_atoms(pred: int, atoms: Array, n_atoms: int) -> Array:
 
 
 @kernel
-def unpack(found: Array, atoms: Array, args: Array, iv: Array, columns: Array, lo: Array, hi: Array) -> None:
-    """Write the intervals of some atoms as rows."""
+def end_standing_intervals(atoms: Array, n_atoms: int, preds: Array, iv: Array) -> None:
+    """Let the intervals that stand end where they are known to hold."""
+    for atom in range(n_atoms):
+        last = atoms[atom, START] + atoms[atom, LENGTH] - 1
+        if atoms[atom, LENGTH] and iv[last, 1] == STANDING_END:
+            iv[last, 1] = preds[atoms[atom, PRED], KNOWN_TO]
+
+
+@kernel
+def unpack(
+    found: Array, preds: Array, atoms: Array, args: Array, iv: Array, columns: Array, lo: Array, hi: Array
+) -> None:
+    """Write the intervals of some atoms as rows; those that stand end where they are known to hold."""
     row = 0
     for atom in found:
         for i in range(atoms[atom, START], atoms[atom, START] + atoms[atom, LENGTH]):
             for k in range(columns.shape[0]):
                 columns[k, row] = args[atoms[atom, ARGS] + k]
             lo[row], hi[row] = iv[i, 0], iv[i, 1]
+            if iv[i, 1] == STANDING_END:
+                hi[row] = preds[atoms[atom, PRED], KNOWN_TO]
             row += 1
+
+
+def double_queue(queue: Array) -> Array:
+    """Return a queue with the same words and twice the room."""
+    larger = np.empty(2 * len(queue) + 64, np.int64)
+    larger[: len(queue)] = queue
+    return larger

@@ -8,13 +8,12 @@ positions are named below.
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tidelog.compiler.opcodes import Code
-from tidelog.engine.agenda import ANSWERS, RULES, advance_to, next_time
+from tidelog.compiler.opcodes import PUSHES, VISITS, Code
+from tidelog.engine.agenda import ANSWERS, REMADE, RULES, advance_to, next_time
 from tidelog.engine.plan_machine import EVALUATED as MUCH_EVALUATED
-from tidelog.engine.plan_machine import GROW, run
+from tidelog.engine.plan_machine import GROW, NO_ROOM, run
 from tidelog.engine.retention import (
     Found,
     count_ended,
@@ -26,8 +25,11 @@ from tidelog.engine.retention import (
     write_holding,
 )
 from tidelog.engine.store_tables import (
+    AIM,
     ENDLESS,
     HELD,
+    KNOWN_TO,
+    MAY_STAND,
     NEWS,
     NEXT_DUE,
     PRED,
@@ -37,14 +39,9 @@ from tidelog.engine.store_tables import (
     Number,
     Tables,
 )
-from tidelog.jit import (
-    SystemFunction,
-    allocating_kernel,
-    inlined_allocating_kernel,
-    inlined_kernel,
-    interpret_as,
-    kernel,
-)
+from tidelog.engine.system_clock import read_nanoseconds
+from tidelog.engine.time_heap import pop_time, push_time
+from tidelog.jit import inlined_kernel, kernel
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: Times of the stream, as grid positions: the clock; the last time in the input; up to where the input is complete but
@@ -62,17 +59,19 @@ PHASE, GROUP, PLACE, FRESH, BEFORE, BEGAN = range(11, 17)
 POSITION, END, FOLLOWING_END, LATER_END, N_FOUND, NEEDED, EMPTY = range(17, 24)
 #: The position at which the stream ends, in its last step; the next position at which an aggregate changes by itself.
 STOP, CHANGES = 24, 25
-#: Up to where rules with negation are evaluated now, and `RECURSION_NEWS` before.
-TARGET, KNOWN = 26, 27
-AT_SIZE = 28
+#: Up to where rules with negation are evaluated now, `RECURSION_NEWS` before, and the next atom to derive again.
+TARGET, KNOWN, REMADE_PLACE = range(26, 29)
+AT_SIZE = 29
 
-#: The phases of a step.
+#: Phases of a step.
 BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
 
 #: Why `take` returns: all steps are done; the store is full; a queue or the heap is full; the answers are full; enough
 #: answers for one call; a constraint is violated, and the step has its answers; many atoms hold nowhere; the last step
-#: of a stream has reached its answers; there are pieces in the log to compute with; or aggregates are due.
+#: of a stream has reached its answers; there are pieces in the log to compute with; aggregates are due; or there is no
+#: room for derived records, now or later.
 DONE, STORE_FULL, QUEUE_FULL, ANSWERS_FULL, ENOUGH, VIOLATED, SPARSE, STOPPED, LOGGED, AGGREGATE = range(10)
+NO_SPACE, NO_SPACE_LATER = 10, 11
 
 #: The number of answers after which a call returns between two steps.
 MUCH = 1 << 16
@@ -92,10 +91,10 @@ class Task(NamedTuple):
     are one tick of the grid, and `every` of them lie between two output times (0: they are in the heap).
 
     Rules with negation: `repeated` says which components are recursive, and `aggregates` which of them begin with
-    aggregations. `visits` are the plans for an atom of each
-    predicate, from `visit_starts` on (component, plan, how long the rule waits), and `readers` says how rules read the
-    predicate, from `reader_starts` on (see `look_ahead`). Rules of negations only are evaluated as a whole: `plans` has
-    their components, plans, and how long they wait.
+    aggregations. `visits` are the plans for an atom of each predicate, from `visit_starts` on (component, plan, how
+    long the rule waits, how its facts stand), `remakes` the plans that derive an atom of it again, and `readers` says
+    how rules read the predicate, from `reader_starts` on (see `schedule_changes`). Rules of negations only are
+    evaluated as a whole: `plans` has their components, plans, and waits. `standing`: predicates that stand, and waits.
     """
 
     query: int
@@ -117,7 +116,10 @@ class Task(NamedTuple):
     visits: Array
     reader_starts: Array
     readers: Array
+    remake_starts: Array
+    remakes: Array
     plans: Array
+    standing: Array
 
 
 class Todo(NamedTuple):
@@ -135,49 +137,6 @@ class Todo(NamedTuple):
 
 #: Columns of `taken`: facts held after the step (with an end, and without), its nanoseconds, the end of its answers.
 FINITE, ENDLESS_HELD, TOOK, ANSWERS_END, NOTES = range(5)
-
-
-def _declare_gettime() -> Any:
-    from numba import types
-
-    return types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
-
-
-_gettime: Any = SystemFunction(_declare_gettime)
-_CLOCK = time.CLOCK_MONOTONIC
-
-
-@interpret_as(lambda pair: time.monotonic_ns())
-@inlined_kernel
-def _nanoseconds(pair: Array) -> Number:
-    """Return the time of the system's monotonic clock."""
-    _gettime(_CLOCK, pair.ctypes.data)
-    return pair[0] * 1_000_000_000 + pair[1]
-
-
-@kernel
-def push_time(heap: Array, size: int, t: int) -> None:
-    """Add a time to a heap of `size` times that has room for it."""
-    at = size
-    while at > 0 and heap[(at - 1) >> 1] > t:
-        heap[at] = heap[(at - 1) >> 1]
-        at = (at - 1) >> 1
-    heap[at] = t
-
-
-@kernel
-def pop_time(heap: Array, size: int) -> None:
-    """Remove the least time from a heap of `size` times."""
-    t, at = heap[size - 1], 0
-    while 2 * at + 1 < size - 1:
-        child = 2 * at + 1
-        if child + 1 < size - 1 and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= t:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = t
 
 
 @inlined_kernel
@@ -207,33 +166,52 @@ def _queue_plans(at: Array, task: Task, tables: Tables, queue: Array) -> Number:
     if at[PLACE] == 0:
         for i in range(len(task.plans)):
             if task.plans[i, 0] == group:
-                _write_request(task.plans[i, 1], task.plans[i, 2], since, target, -1, queue, end)
+                _write_request(task.plans[i, 1], task.plans[i, 2], 0, since, target, -1, queue, end)
                 end += 4
+    if at[PLACE] == agenda.lengths[RULES]:
+        while at[REMADE_PLACE] < agenda.lengths[REMADE] and end < ASKED:
+            atom = agenda.lists[at[REMADE_PLACE], REMADE]
+            end = _request_for_atom(atom, group, since, target, task.remake_starts, task.remakes, tables, queue, end)
+            at[REMADE_PLACE] += 1
     while at[PLACE] < agenda.lengths[RULES] and end < ASKED:
         atom = agenda.lists[at[PLACE], RULES]
-        pred = tables.atoms[atom, PRED]
-        for i in range(task.visit_starts[pred], task.visit_starts[pred + 1]):
-            if task.visits[i, 0] == group:
-                _write_request(task.visits[i, 1], task.visits[i, 2], since, target, atom, queue, end)
-                end += 4
+        end = _request_for_atom(atom, group, since, target, task.visit_starts, task.visits, tables, queue, end)
         at[PLACE] += 1
     return end
 
 
 @inlined_kernel
-def _write_request(plan: int, wait: int, since: int, target: int, atom: int, queue: Array, end: int) -> None:
+def _request_for_atom(
+    atom: int, group: int, since: int, target: int, starts: Array, plans: Array, tables: Tables, queue: Array, end: int
+) -> Number:
+    """Queue the plans of a component for one atom; return where the queue ends."""
+    pred = tables.atoms[atom, PRED]
+    for i in range(starts[pred], starts[pred + 1]):
+        if plans[i, 0] == group:
+            _write_request(plans[i, 1], plans[i, 2], plans[i, 3], since, target, atom, queue, end)
+            end += 4
+    return end
+
+
+@inlined_kernel
+def _write_request(
+    plan: int, wait: int, stands: int, since: int, target: int, atom: int, queue: Array, end: int
+) -> None:
     queue[end] = -1 - plan
-    queue[end + 1] = NEG_INF if since == NEG_INF else since - wait + 1
-    queue[end + 2] = target - wait
+    queue[end + 1] = NEG_INF if since == NEG_INF else since - wait + (0 if stands & VISITS else 1)
+    queue[end + 2] = POS_INF if stands & PUSHES else target - wait
     queue[end + 3] = atom
 
 
-@inlined_allocating_kernel
+@inlined_kernel
 def _run_plans(
     code: Code, tables: Tables, task: Task, at: Array, queue: Array, following: Array, later: Array
-) -> tuple[int, Array, Array, Array]:
-    """Run the plan machine over the queue; keep its positions in `at`, and return why it stopped and the queues."""
-    status, queue, at[POSITION], at[END], following, at[FOLLOWING_END], later, at[LATER_END] = run(
+) -> tuple[int, bool]:
+    """Run the plan machine over the queue; keep its positions in `at`.
+
+    Return why it stopped, and whether the queues have changed places.
+    """
+    status, turned, at[POSITION], at[END], at[FOLLOWING_END], at[LATER_END] = run(
         code,
         tables,
         NEG_INF,
@@ -248,7 +226,7 @@ def _run_plans(
         at[LATER_END],
         POS_INF,
     )
-    return status, queue, following, later
+    return status, turned
 
 
 @inlined_kernel
@@ -283,8 +261,9 @@ def _answer_intervals(at: Array, task: Task, tables: Tables, found: Found, until
     at[NEEDED] = at[N_FOUND] + count_ended(at[REPORTED], until, tables)
     if at[NEEDED] > len(found.lo):
         return False
-    # Facts that a negation derives end where it was evaluated last, and may go on.
-    open_end = at[EVALUATED] if task.persisting[task.query] else NEG_INF
+    # Facts that a negation derives end where it was evaluated last, and may go on; those that stand have no end.
+    stands = tables.preds[task.query, MAY_STAND]
+    open_end = at[EVALUATED] if task.persisting[task.query] and not stands else NEG_INF
     at[N_FOUND] = write_ended(at[REPORTED], until, task.ahead, open_end, task.arity, tables, found, at[N_FOUND])
     at[REPORTED] = until
     return True
@@ -316,11 +295,15 @@ def _aim(at: Array, task: Task, tables: Tables, quiet: bool) -> None:
             target = max(target, min(next_time(RULES, tables.agenda), at[CHANGES]) - 1)
         at[TARGET] = min(at[FRONTIER], target)
     advance_to(at[TARGET], RULES, tables.agenda)
-    at[GROUP], at[PLACE], at[FRESH] = 0, 0, 1
+    for i in range(len(task.standing)):
+        pred, wait = task.standing[i, 0], task.standing[i, 1]
+        tables.preds[pred, KNOWN_TO] = at[EVALUATED] - wait if at[EVALUATED] != NEG_INF else NEG_INF
+        tables.preds[pred, AIM] = at[TARGET] - wait
+    at[GROUP], at[PLACE], at[REMADE_PLACE], at[FRESH] = 0, 0, 0, 1
     at[BEFORE], at[KNOWN] = tables.meta[NEWS], tables.meta[RECURSION_NEWS]
 
 
-@allocating_kernel
+@kernel
 def take(
     code: Code,
     tables: Tables,
@@ -335,21 +318,21 @@ def take(
     queue: Array,
     following: Array,
     later: Array,
-) -> tuple[int, int, Array, Array, Array]:
+) -> tuple[int, int, bool]:
     """Take steps up to `stop`, and record each in a row of `taken`.
 
-    Return why the call ends, the step that comes next or is under way, and the queues.
+    Return why the call ends, the step that comes next or is under way, and whether the queues have changed places.
     """
-    meta, preds = tables.meta, tables.preds
+    meta, preds, agenda = tables.meta, tables.preds, tables.agenda
     n_groups = len(task.repeated)
-    agenda = tables.agenda
     scratch = tables.scratch[0]
+    turned = False
     while step < stop:
         if at[PHASE] == BEGIN:
-            at[BEGAN] = _nanoseconds(scratch)
+            at[BEGAN] = read_nanoseconds(scratch)
             first = todo.time_ends[step - 1] if step else 0
             if at[N_TIMES] + todo.time_ends[step] - first > len(heap):
-                return QUEUE_FULL, step, queue, following, later
+                return QUEUE_FULL, step, turned
             for i in range(first, todo.time_ends[step]):
                 push_time(heap, at[N_TIMES], todo.times[i])
                 at[N_TIMES] += 1
@@ -368,7 +351,7 @@ def take(
             size = todo.record_ends[step] - first
             waiting = at[LATER_END] if meta[NEXT_DUE] <= horizon else 0
             if size + waiting > len(queue):
-                return QUEUE_FULL, step, queue, following, later
+                return QUEUE_FULL, step, turned
             end = 0
             if waiting:
                 end, at[LATER_END], meta[NEXT_DUE] = move_due(later, waiting, horizon, preds, queue)
@@ -379,45 +362,55 @@ def take(
 
         if at[PHASE] == WORK:
             if at[END] or at[FOLLOWING_END]:
-                status, queue, following, later = _run_plans(code, tables, task, at, queue, following, later)
+                status, changed = _run_plans(code, tables, task, at, queue, following, later)
+                if changed:
+                    queue, following, turned = following, queue, not turned
                 if status == GROW:
-                    return STORE_FULL, step, queue, following, later
+                    return STORE_FULL, step, turned
+                if status >= NO_ROOM:
+                    return NO_SPACE + status - NO_ROOM, step, turned
                 at[POSITION], at[END] = 0, 0
                 if tables.log[0, 0]:
-                    return LOGGED, step, queue, following, later
+                    return LOGGED, step, turned
             at[PHASE] = ANSWER
             if n_groups and _must_evaluate(at, task, tables, heap):
                 _aim(at, task, tables, False)
                 at[PHASE] = EVALUATE
 
         if at[PHASE] == EVALUATE:
-            if 4 * (len(task.plans) + len(task.visits)) + ASKED > len(queue):
-                return QUEUE_FULL, step, queue, following, later
+            if 4 * (len(task.plans) + len(task.visits) + len(task.remakes)) + ASKED > len(queue):
+                return QUEUE_FULL, step, turned
             while at[GROUP] < n_groups:
                 group = at[GROUP]
                 if at[FRESH]:
                     at[POSITION], at[END], at[FOLLOWING_END], at[FRESH] = 0, _queue_plans(at, task, tables, queue), 0, 0
                     if task.aggregates[group]:
-                        return AGGREGATE, step, queue, following, later
-                status, queue, following, later = _run_plans(code, tables, task, at, queue, following, later)
+                        return AGGREGATE, step, turned
+                status, changed = _run_plans(code, tables, task, at, queue, following, later)
+                if changed:
+                    queue, following, turned = following, queue, not turned
                 if status == GROW:
-                    return STORE_FULL, step, queue, following, later
+                    return STORE_FULL, step, turned
+                if status >= NO_ROOM:
+                    return NO_SPACE + status - NO_ROOM, step, turned
                 if status == MUCH_EVALUATED:
-                    queue, following = following, queue
+                    queue, following, turned = following, queue, not turned
                     at[POSITION], at[END], at[FOLLOWING_END] = 0, at[FOLLOWING_END], 0
                     continue
                 at[POSITION], at[END] = 0, 0
                 if tables.log[0, 0]:
-                    return LOGGED, step, queue, following, later
+                    return LOGGED, step, turned
                 at[FRESH] = 1
-                if at[PLACE] < agenda.lengths[RULES]:
+                if at[PLACE] < agenda.lengths[RULES] or at[REMADE_PLACE] < agenda.lengths[REMADE]:
                     continue
                 # Repeat a component whose rules may feed each other until nothing is new.
                 if meta[NEWS] == at[BEFORE] or not task.repeated[group]:
                     at[GROUP] += 1
-                at[PLACE], at[BEFORE] = 0, meta[NEWS]
+                at[PLACE], at[REMADE_PLACE], at[BEFORE] = 0, 0, meta[NEWS]
                 if at[GROUP] == n_groups:
                     at[EVALUATED] = at[TARGET]
+                    for i in range(len(task.standing)):
+                        preds[task.standing[i, 0], KNOWN_TO] = preds[task.standing[i, 0], AIM]
                     schedule_changes(at[TARGET], task.reader_starts, task.readers, task.persisting, task.dense, tables)
                     if at[TARGET] < frontier:
                         _aim(at, task, tables, meta[RECURSION_NEWS] == at[KNOWN])
@@ -429,16 +422,16 @@ def take(
             until = (at[EVALUATED] if n_groups else frontier) - task.ahead
             if task.asked:
                 if not _answer_at_times(at, task, tables, heap, found, min(until, at[STOP])):
-                    return ANSWERS_FULL, step, queue, following, later
+                    return ANSWERS_FULL, step, turned
             elif at[STOP] != POS_INF:
-                return STOPPED, step, queue, following, later
+                return STOPPED, step, turned
             elif until > at[REPORTED] and not _answer_intervals(at, task, tables, found, until):
-                return ANSWERS_FULL, step, queue, following, later
+                return ANSWERS_FULL, step, turned
             at[PHASE] = LEAVE
 
         for number in task.constraints:
             if preds[number, SIZE]:
-                return VIOLATED, step, queue, following, later
+                return VIOLATED, step, turned
         base = min(frontier, at[EVALUATED]) if n_groups else frontier
         fresh = meta[NEWS] - at[FORGOTTEN]
         held = meta[HELD]
@@ -447,12 +440,12 @@ def take(
             at[EMPTY] = forget(tables.atoms, tables.iv, meta, base, task.retention)
         taken[step, FINITE] = meta[HELD] - meta[ENDLESS]
         taken[step, ENDLESS_HELD] = meta[ENDLESS]
-        taken[step, TOOK] = _nanoseconds(scratch) - at[BEGAN]
+        taken[step, TOOK] = read_nanoseconds(scratch) - at[BEGAN]
         taken[step, ANSWERS_END] = at[N_FOUND]
         step += 1
         at[PHASE] = BEGIN
         if at[EMPTY] > FEW and at[EMPTY] > meta[HELD]:
-            return SPARSE, step, queue, following, later
+            return SPARSE, step, turned
         if at[N_FOUND] > MUCH:
-            return ENOUGH, step, queue, following, later
-    return DONE, step, queue, following, later
+            return ENOUGH, step, turned
+    return DONE, step, turned

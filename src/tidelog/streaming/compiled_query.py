@@ -16,14 +16,17 @@ from tidelog.windows.redundant_rules import drop_redundant_rules
 
 
 @lru_cache(maxsize=16)
-def compile_query(program: Program, query: str, grid: Grid, bounded: bool) -> CompiledProgram:
+def compile_query(program: Program, query: str, grid: Grid, bounded: bool, standing: bool = True) -> CompiledProgram:
     """Compile a standing query; raise if it cannot be answered over a stream.
 
     Rules that follow from others are left out: the reasoner would keep facts for them, and they derive nothing new.
+    `standing` says whether facts may stand, as they do in every run now.
     """
     as_written = program.core.rules is program.rules
     rules = drop_redundant_rules(program, grid.timeline) if as_written else None
-    target = Target("stream", (query,), grid.timeline, grid.denominator, bounded_memory=bounded, rules=rules)
+    target = Target(
+        "stream", (query,), grid.timeline, grid.denominator, bounded_memory=bounded, rules=rules, standing=standing
+    )
     return compile_program(program, target)
 
 
@@ -39,7 +42,7 @@ def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | Non
         return False
     if memory is None and program.core.numeric:
         return False
-    compiled = compile_query(program, query, grid, True)
+    compiled = compile_query(program, query, grid, True, False)
     dense = _find_density_dependence(compiled)
     if dense is not None and memory == "bounded":
         origin, reason = dense
@@ -58,7 +61,8 @@ def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | Non
         return True
     if any(_has_punctual_range(rule, grid) for rule in compiled.rules):
         return False
-    return len(_find_looked_up(compiled)) < len(_find_looked_up(compile_query(program, query, grid, False)))
+    generic = compile_query(program, query, grid, False, False)
+    return len(_find_looked_up(compiled)) < len(_find_looked_up(generic))
 
 
 def _find_density_dependence(compiled: CompiledProgram) -> tuple[int, str] | None:

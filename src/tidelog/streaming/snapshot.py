@@ -48,6 +48,7 @@ def dump_reasoner(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "memory": reasoner.memory,
         "parts": reasoner.partial,
         "bounded": evaluation.bounded,
+        "standing": True,
         "form": _fingerprint(form),
         "delays": [[name, str(delay)] for name, delay in evaluation.delays.items()],
         "at": None if output is None else output.state(),
@@ -95,7 +96,8 @@ def restore_reasoner(
         rows = Rows.concatenate([store.rows(i), *([waiting[i]] if i in waiting else [])], arity)
         held[name] = Rows(rows.args, *refine_pairs(rows.lo, rows.hi, factor))
     old = program_from_json(meta)
-    before = compile_query(old, meta["query"], evaluation.grid, meta["bounded"])
+    # States saved before facts could stand hold other facts of the predicates that such facts follow from.
+    before = compile_query(old, meta["query"], evaluation.grid, meta["bounded"], meta.get("standing", False))
     state = SavedState(
         old,
         before,

@@ -11,6 +11,7 @@ import numpy as np
 
 from tidelog.engine import retention, stream_kernel
 from tidelog.engine.fact_store import Int64s
+from tidelog.engine.store_tables import double_queue
 from tidelog.engine.stream_kernel import EMPTY, END, LATER_END, N_FOUND, N_TIMES, NEEDED, Task, Todo
 from tidelog.errors import Inconsistent
 from tidelog.streaming.output_times import OutputTimes
@@ -68,7 +69,7 @@ class Stepper:
         step, violated = first, None
         while True:
             at[LATER_END] = store.later_end
-            status, step, self._queue, self._following, store.later = stream_kernel.take(
+            status, step, turned = stream_kernel.take(
                 code,
                 store.tables(code),
                 task,
@@ -83,12 +84,19 @@ class Stepper:
                 self._following,
                 store.later,
             )
+            if turned:
+                self._queue, self._following = self._following, self._queue
             store.later_end = int(at[LATER_END])
             if status == stream_kernel.STORE_FULL:
                 store.grow()
+            elif status == stream_kernel.NO_SPACE:
+                self._following = double_queue(self._following)
+            elif status == stream_kernel.NO_SPACE_LATER:
+                store.later = double_queue(store.later)
             elif status == stream_kernel.QUEUE_FULL:
                 records = int(_count_in_step(todo.record_ends, step)) + store.later_end
-                self._grow_queue(max(records, 4 * (len(task.plans) + len(task.visits)) + stream_kernel.ASKED))
+                requests = len(task.plans) + len(task.visits) + len(task.remakes)
+                self._grow_queue(max(records, 4 * requests + stream_kernel.ASKED))
                 if output is not None:
                     heap = output.with_room(int(at[N_TIMES] + _count_in_step(todo.time_ends, step)))
             elif status == stream_kernel.ANSWERS_FULL:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tidelog.compiler import opcodes
+from tidelog.compiler.bound_memory import pushes_forward
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.encode import Numbering, encode_plans
-from tidelog.compiler.flat_rules import FlatLiteral, FlatRule
+from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, variables_of
 from tidelog.compiler.late_rows import find_late_rows
 from tidelog.compiler.opcodes import Code
 from tidelog.compiler.order_joins import Plan, SizeOf, order_joins
@@ -24,10 +25,12 @@ from tidelog.streaming.output_times import OutputTimes
 
 @dataclass(frozen=True)
 class NegationPlans:
-    """How rules with negation are evaluated; see `stream_kernel.Task` for the meaning of the numbers."""
+    """How the agenda evaluates rules; see `stream_kernel.Task` for the meaning of the numbers."""
 
-    #: By predicate: the component, the plan for an atom of it, and how long the rule waits.
-    visits: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    #: By predicate: the component, the plan for an atom of it, how long the rule waits, and how its facts stand.
+    visits: dict[int, list[tuple[int, int, int, int]]] = field(default_factory=dict)
+    #: By predicate whose facts may stand: the same for the plans that derive an atom of it again.
+    remakes: dict[int, list[tuple[int, int, int, int]]] = field(default_factory=dict)
     #: By predicate: operator and range with which rules read it, and how long they wait.
     readers: dict[int, list[tuple[int, int, int, int]]] = field(default_factory=dict)
     #: For rules of negations only: the component, the plan, and how long the rule waits.
@@ -62,8 +65,8 @@ class StreamEngine:
 def plan_stream(compiled: CompiledProgram, size_of: SizeOf) -> StreamPlans:
     """Choose the join orders of a standing query: one plan for each literal whose new facts drive a rule.
 
-    Rules with negation are not driven by new facts. They are evaluated for the atoms on the agenda, so each has one
-    plan for each of its literals' atoms.
+    Rules with negation, and those about facts that stand, are not driven by new facts. They are evaluated for the atoms
+    on the agenda, so each has one plan for each of its literals' atoms, and one for an atom of a head that stands.
     """
     numbers = {name: number for number, name in enumerate(compiled.names)}
     plans: list[Plan] = []
@@ -72,9 +75,12 @@ def plan_stream(compiled: CompiledProgram, size_of: SizeOf) -> StreamPlans:
     axioms: list[int] = []
     component = {place: number for number, group in enumerate(compiled.waiting) for place in group.rules}
 
-    def add(rule: FlatRule, driver: int | None, given: FlatLiteral | None = None) -> int:
-        cut = opcodes.STREAM | (opcodes.DEFER if rule.predicate in compiled.recursive else 0)
-        plans.append(order_joins(rule, driver, size_of, cut, given))
+    def add(rule: FlatRule, driver: int | None, given: FlatLiteral | None = None, stands: int = 0) -> int:
+        cut = opcodes.STREAM
+        if rule.predicate in compiled.recursive:
+            cut |= opcodes.DEFER | (opcodes.MERGE if _joins_away(rule) else 0)
+        plan = order_joins(rule, driver, size_of, cut, given)
+        plans.append(replace(plan, keeper=-1, stands=stands) if stands else plan)
         return len(plans) - 1
 
     for place, rule in enumerate(compiled.rules):
@@ -91,10 +97,32 @@ def plan_stream(compiled: CompiledProgram, size_of: SizeOf) -> StreamPlans:
             if all(b.negated for b in rule.body):
                 negations.plans.append((component[place], add(rule, None), wait))
                 continue
+            stands = _how_facts_stand(compiled, rule)
+            visits = stands | opcodes.VISITS if stands else stands
             for given in {(b.predicate, b.args): b for b in rule.body}.values():
-                visit = (component[place], add(rule, None, given), wait)
+                visit = (component[place], add(rule, None, given, visits), wait, visits)
                 negations.visits.setdefault(numbers[given.predicate], []).append(visit)
+            if stands:
+                remake = (
+                    component[place],
+                    add(rule, None, FlatLiteral(rule.predicate, rule.args), stands),
+                    wait,
+                    stands,
+                )
+                negations.remakes.setdefault(numbers[rule.predicate], []).append(remake)
     return StreamPlans(tuple(plans), triggers, negations, tuple(axioms))
+
+
+def _joins_away(rule: FlatRule) -> bool:
+    """Return whether a join leaves out variables, so that it may derive the same fact many times."""
+    return len(rule.body) > 1 and not set(variables_of(rule.body)) <= set(rule.args)
+
+
+def _how_facts_stand(compiled: CompiledProgram, rule: FlatRule) -> int:
+    """Return how the facts of a rule stand, as bits of `opcodes`."""
+    if rule.predicate not in compiled.bounds.standing:
+        return opcodes.NOT_STANDING
+    return opcodes.STANDING | (opcodes.PUSHES if pushes_forward(rule) else 0)
 
 
 def build_engine(
@@ -112,6 +140,7 @@ def build_engine(
     late = find_late_rows(compiled.rules, compiled.calculations, compiled.aggregations).values()
     logged = {source for _, source in compiled.numeric_edges} | {name for found in late for name in found.sources}
     store.preds[[numbers[name] for name in logged], store_tables.LOGGED] = 1
+    store.preds[[numbers[name] for name in compiled.bounds.standing], store_tables.MAY_STAND] = 1
     plans = plan_stream(compiled, lambda name: store.size(numbers[name]))
     numbering = Numbering(numbers, tuple(compiled.arities.values()), intern, store.index)
     code = encode_plans(list(plans.plans), plans.triggers, numbering)
@@ -147,9 +176,11 @@ def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, outp
         np.array([i for i, name in enumerate(names) if is_violation(name)], np.int64),
         np.array(recursive, np.bool_),
         np.array([bool(group.aggregations) for group in compiled.waiting], np.bool_),
-        *_concatenate([negations.visits.get(pred, []) for pred in predicates], 3),
+        *_concatenate([negations.visits.get(pred, []) for pred in predicates], 4),
         *_concatenate([negations.readers.get(pred, []) for pred in predicates], 4),
+        *_concatenate([negations.remakes.get(pred, []) for pred in predicates], 4),
         np.array(negations.plans, np.int64).reshape(-1, 3),
+        np.array([(pred, remakes[0][2]) for pred, remakes in negations.remakes.items()], np.int64).reshape(-1, 2),
     )
 
 

@@ -18,6 +18,8 @@ POS_INF = 1 << 62
 NEG_INF = -POS_INF
 #: Finite ends stay below this, so that no sum of an end and a range can overflow or meet a sentinel.
 LIMIT = 1 << 61
+#: The end of an interval that stands: it holds up to where rules have been evaluated, whatever that is by now.
+STANDING_END = LIMIT
 
 
 @dataclass(frozen=True, slots=True)
