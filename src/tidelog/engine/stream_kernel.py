@@ -68,8 +68,7 @@ BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
 
 #: Why `take` returns: all steps are done; the store is full; a queue or the heap is full; the answers are full; enough
 #: answers for one call; a constraint is violated, and the step has its answers; many atoms hold nowhere; the last step
-#: of a stream has reached its answers; there are pieces in the log to compute with; aggregates are due; or there is no
-#: room for derived records, now or later.
+#: of a stream has reached its answers; pieces are logged to compute with; aggregates are due; or a queue is full.
 DONE, STORE_FULL, QUEUE_FULL, ANSWERS_FULL, ENOUGH, VIOLATED, SPARSE, STOPPED, LOGGED, AGGREGATE = range(10)
 NO_SPACE, NO_SPACE_LATER = 10, 11
 
