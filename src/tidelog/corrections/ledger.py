@@ -12,7 +12,7 @@ assertion is identified by its interval as written: on the integers `(0,3)` and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from tidelog.corrections.ledger_kernels import chain_rows, count_rows, fill_slots, gather_chains
 from tidelog.data.dataset import Dataset
-from tidelog.data.relation import Columns, Ids, Key, Relation, Times, refine_pairs, rescale
+from tidelog.data.relation import Columns, Ids, Key, Relation, Times, rescale
 from tidelog.data.symbol_table import Symbols, grow_array
+from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -47,9 +48,8 @@ class LedgerChange:
 
     changed: Mapping[Key, LedgerRows]
     counted: Mapping[Key, tuple[Relation, Int64s]]
-    denominator: int
-    #: Whether times had been inserted as dates, and as numbers, before.
-    forms: tuple[bool, bool] = (False, False)
+    #: Before the change: the denominator of the step, and whether times had been inserted as dates, and as numbers.
+    before: tuple[int, bool, bool]
 
 
 class Ledger:
@@ -65,7 +65,7 @@ class Ledger:
     """
 
     def __init__(self, symbols: Symbols | None = None) -> None:
-        self.symbols = symbols or Symbols()
+        self.symbols = Symbols() if symbols is None else symbols
         self.denominator = 1
         #: Whether any time was inserted as a date, or as a number.
         self.dates = False
@@ -78,7 +78,7 @@ class Ledger:
         The step becomes finer if a time needs it. All changes count at once: an assertion that is both inserted and
         deleted stays as it was.
         """
-        forms = self.dates, self.numbers
+        before = self.denominator, self.dates, self.numbers
         parts = [(data, by) for data, by in ((insert, 1), (delete, -1)) if data is not None and len(data)]
         self.refine(lcm(self.denominator, *(data.denominator for data, _ in parts)))
         together: dict[Key, list[tuple[Relation, int]]] = {}
@@ -89,15 +89,24 @@ class Ledger:
                 if len(relation):
                     together.setdefault(key, []).append((relation, by))
         counted = {key: _concatenate(several) for key, several in together.items()}
-        return replace(self._count(counted), forms=forms)
+        return LedgerChange(self._count(counted), counted, before)
+
+    def add_tables(self, keys: Iterable[Key]) -> None:
+        """Make relations known, even if they have no assertions."""
+        for key in keys:
+            self.tables.setdefault(key, LedgerTable(key[1]))
 
     def undo(self, change: LedgerChange) -> None:
-        """Take a change back; constants and a finer step stay."""
-        self.dates, self.numbers = change.forms
-        factor = self.denominator // change.denominator
+        """Take back the last change; only constants stay."""
         for key, (relation, by) in change.counted.items():
-            lo, hi = refine_pairs(relation.lo, relation.hi, factor)
-            self.tables[key].count(relation.args, lo, hi, -by)
+            self.tables[key].count(relation.args, relation.lo, relation.hi, -by)
+        denominator, self.dates, self.numbers = change.before
+        factor = self.denominator // denominator
+        self.denominator = denominator
+        for table in self.tables.values() if factor > 1 else ():
+            # What was not there before does not lie on the coarser step, and counts zero now.
+            table.keep(table.counts[: table.size] != 0)
+            table.move(*_coarsen_pairs(table.lo[: table.size], table.hi[: table.size], factor))
 
     def encode(self, data: Dataset) -> dict[Key, Relation]:
         """Return facts in the ledger's dictionary and on its step, which must be a multiple of theirs."""
@@ -164,7 +173,7 @@ class Ledger:
         """Drop assertions that begin before a position on the doubled grid; return how many rows were dropped."""
         return sum(table.keep(table.lo[: table.size] >= before) for table in self.tables.values())
 
-    def _count(self, counted: dict[Key, tuple[Relation, Int64s]]) -> LedgerChange:
+    def _count(self, counted: dict[Key, tuple[Relation, Int64s]]) -> dict[Key, LedgerRows]:
         changed: dict[Key, LedgerRows] = {}
         for key, (relation, by) in counted.items():
             table = self.tables.get(key)
@@ -173,7 +182,7 @@ class Ledger:
             rows, began = table.count(relation.args, relation.lo, relation.hi, by)
             if len(rows):
                 changed[key] = LedgerRows(table.relation(key, rows), began)
-        return LedgerChange(changed, counted, self.denominator)
+        return changed
 
     def _dataset(self, relations: dict[Key, Relation]) -> Dataset:
         present = {key: relation for key, relation in relations.items() if len(relation)}
@@ -189,8 +198,9 @@ class LedgerTable:
         self.hi: Times = np.empty(0, np.int64)
         self.counts: Int64s = np.empty(0, np.int64)
         self.size = 0
-        #: The number of deletions that wait.
+        #: The number of deletions that wait, and of rows that stand.
         self.waiting = 0
+        self.stands = 0
         self.slots: Int32s = np.full(4, -1, np.int32)
         self.chains: dict[int, _Chains] = {}
 
@@ -223,6 +233,7 @@ class LedgerTable:
             before = after - np.bincount(inverse, weights=by, minlength=len(touched)).astype(np.int64)
         self.waiting += int(np.minimum(before, 0).sum() - np.minimum(after, 0).sum())
         crossed = (before > 0) != (after > 0)
+        self.stands += int((after > 0).sum() - (before > 0).sum())
         return touched[crossed], after[crossed] > 0
 
     def relation(self, key: Key, rows: Int64s) -> Relation:
@@ -263,6 +274,7 @@ class LedgerTable:
                 column[:kept] = column[: self.size][mask]
             self.size = kept
             self.waiting = int(-np.minimum(self.counts[:kept], 0).sum())
+            self.stands = int((self.counts[:kept] > 0).sum())
             self.chains.clear()
             self._hash_again(len(self.slots))
         return dropped
@@ -316,6 +328,14 @@ def _lengthen(column: Int64s, length: int) -> Int64s:
     longer = np.empty(length, np.int64)
     longer[: len(column)] = column
     return longer
+
+
+def _coarsen_pairs(lo: Times, hi: Times, factor: int) -> tuple[Times, Times]:
+    """Undo `refine_pairs`."""
+    open_lo, open_hi = lo & 1, hi & 1
+    coarse_lo = np.where(lo == NEG_INF, lo, (lo - open_lo) // factor + open_lo)
+    coarse_hi = np.where(hi == POS_INF, hi, (hi + open_hi) // factor - open_hi)
+    return coarse_lo, coarse_hi
 
 
 def _concatenate(several: list[tuple[Relation, int]]) -> tuple[Relation, Int64s]:

@@ -1,0 +1,118 @@
+"""The exact difference of two extents: what one holds and the other does not, for all time.
+
+Extents may repeat for ever, from different times on and with different periods. Both are written out up to a common
+time from which on both repeat, and one common period farther; the difference there repeats as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.corrections.difference_kernels import subtract_rows
+from tidelog.data.relation import finer, refine_pairs
+from tidelog.engine.extent import Extent, Tail
+from tidelog.engine.fact_store import Rows, coalesce
+from tidelog.engine.repetition_search import find_span
+from tidelog.timeline.grid import NEG_INF, POS_INF
+
+Int64s = NDArray[np.int64]
+
+
+def compare(old: Extent, new: Extent, columns: Sequence[int]) -> tuple[Extent, Extent]:
+    """Return what `new` holds and `old` does not, and the reverse.
+
+    The rows of both must be sorted by `sort_rows` with the same order of columns; so are the results.
+    """
+    left, right = _find_common_tails((old, new))
+    before, after = (_write_out(extent, left, right, columns) for extent in (old, new))
+    order = np.array(columns, np.int64)
+    return _build(_subtract(after, before, order), left, right), _build(_subtract(before, after, order), left, right)
+
+
+def merge(extents: Sequence[Extent], columns: Sequence[int]) -> Extent:
+    """Return extents without common atoms as one."""
+    left, right = _find_common_tails(extents)
+    rows = [_write_out(extent, left, right, columns) for extent in extents]
+    return _build(sort_rows(Rows.concatenate(rows, len(columns)), columns), left, right)
+
+
+def estimate_merged_size(extents: Sequence[Extent]) -> int:
+    """Estimate how many rows `merge` gives, without making them."""
+    left, right = _find_common_tails(extents)
+    return sum(extent.size(*_span(left, right)) for extent in extents)
+
+
+def _write_out(extent: Extent, left: Tail | None, right: Tail | None, columns: Sequence[int]) -> Rows:
+    """Return the rows of an extent up to one period into given tails, which it must have, too."""
+    lo, hi = _span(left, right)
+    same = extent.left in (None, left) and extent.right in (None, right)
+    return extent.rows.clip(lo, hi) if same else sort_rows(coalesce(extent.over(lo, hi).clip(lo, hi)), columns)
+
+
+def sort_rows(rows: Rows, columns: Sequence[int]) -> Rows:
+    """Sort rows by their arguments, in a given order of columns, and by time."""
+    if len(rows) < 2:
+        return rows
+    keys = [rows.args[column] for column in columns]
+    if len(keys) == 2:
+        keys = [keys[0].astype(np.int64) << 32 | keys[1]]
+    order = np.lexsort((rows.lo, *reversed(keys)))
+    return Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
+
+
+def refine_extent(extent: Extent, factor: int) -> Extent:
+    """Return an extent on a doubled grid that is `factor` times as fine."""
+    if factor == 1:
+        return extent
+    lo, hi = refine_pairs(extent.rows.lo, extent.rows.hi, factor)
+    left, right = extent.left, extent.right
+    return Extent(
+        Rows(extent.rows.args, lo, hi),
+        Tail(-finer(-left.at, factor), left.every * factor) if left else None,
+        Tail(finer(right.at, factor), right.every * factor) if right else None,
+    )
+
+
+def _span(left: Tail | None, right: Tail | None) -> tuple[int, int]:
+    """Return the part of time up to one period into the tails."""
+    return left.at - left.every + 1 if left else NEG_INF, right.at + right.every - 1 if right else POS_INF
+
+
+def _find_common_tails(extents: Sequence[Extent]) -> tuple[Tail | None, Tail | None]:
+    """Return tails that all extents have; an extent without one stays as it is beyond its last finite end."""
+    lefts = [extent.left for extent in extents if extent.left]
+    rights = [extent.right for extent in extents if extent.right]
+    still = [extent.rows for extent in extents if not extent.left or not extent.right]
+    first, last = find_span(still) if (lefts or rights) and still else (POS_INF, NEG_INF)
+    left = Tail(min(first - 1, *(t.at for t in lefts)), lcm(*(t.every for t in lefts))) if lefts else None
+    right = Tail(max(last + 1, *(t.at for t in rights)), lcm(*(t.every for t in rights))) if rights else None
+    return left, right
+
+
+def _subtract(rows: Rows, others: Rows, columns: Int64s) -> Rows:
+    """Return the parts of rows that no other row of the same atom covers."""
+    most = len(rows) + len(others)
+    source, lo, hi = (np.empty(most, np.int64) for _ in range(3))
+    count = int(subtract_rows(rows.args, rows.lo, rows.hi, others.args, others.lo, others.hi, columns, source, lo, hi))
+    return Rows(rows.args[:, source[:count]], lo[:count].copy(), hi[:count].copy())
+
+
+def _build(rows: Rows, left: Tail | None, right: Tail | None) -> Extent:
+    """Return the extent of rows that reach one period into the tails.
+
+    What holds throughout a period of a tail holds for ever. A tail in which nothing begins or ends is left out.
+    """
+    lo, hi = rows.lo, rows.hi
+    if right is not None:
+        hi = np.where((lo <= right.at) & (hi >= right.at + right.every - 1), POS_INF, hi)
+        if not (((hi >= right.at) & (hi != POS_INF)) | (lo > right.at)).any():
+            right = None
+    if left is not None:
+        lo = np.where((rows.hi >= left.at) & (lo <= left.at - left.every + 1), NEG_INF, lo)
+        if not (((lo <= left.at) & (lo != NEG_INF)) | (rows.hi < left.at)).any():
+            left = None
+    return Extent(Rows(rows.args, lo, hi), left, right)
