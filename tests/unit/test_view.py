@@ -81,7 +81,7 @@ def test_facts_of_the_rule_file_stand_whatever_is_deleted() -> None:
     view = make_view(rules, "Temp(a,1)@1\nTemp(b,2)@2\nHigh(1)\nHigh(2)", query="Alarm")
     change = view.update(delete=["High(1)", "High(2)"])
     assert str(change) == "-Alarm(b)@2\n"
-    assert str(view.update(delete=["High(1)"]).unmatched) == "High(1)\n"
+    assert str(view.update(delete=["High(1)"]).unmatched) == "High(1)@(-inf,inf)\n"
     assert str(view.model()) == "Alarm(a)@1\n"
 
 
