@@ -12,10 +12,10 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.corrections.difference_kernels import subtract_rows
+from tidelog.corrections.difference_kernels import coalesce_rows, subtract_rows
 from tidelog.data.relation import finer, refine_pairs
 from tidelog.engine.extent import Extent, Tail
-from tidelog.engine.fact_store import Rows, coalesce
+from tidelog.engine.fact_store import Rows
 from tidelog.engine.repetition_search import find_span
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -46,11 +46,32 @@ def estimate_merged_size(extents: Sequence[Extent]) -> int:
     return sum(extent.size(*_span(left, right)) for extent in extents)
 
 
+def align(extent: Extent, other: Extent, columns: Sequence[int]) -> Extent:
+    """Return an extent with sorted rows and the tails of another one; with its own, if it has not those, or if they
+    would need many rows more."""
+    left, right = other.left, other.right
+    tails = _find_common_tails((extent, Extent(Rows.empty(len(columns)), left, right)))
+    if tails != (left, right) or extent.size(*_span(left, right)) > 4 * len(extent.rows) + 4096:
+        return Extent(sort_rows(extent.rows, columns), extent.left, extent.right)
+    if extent.left in (None, left) and extent.right in (None, right):
+        extent = Extent(sort_rows(extent.rows, columns), extent.left, extent.right)
+    return Extent(extend_rows(_write_out(extent, left, right, columns), left, right), left, right)
+
+
 def _write_out(extent: Extent, left: Tail | None, right: Tail | None, columns: Sequence[int]) -> Rows:
     """Return the rows of an extent up to one period into given tails, which it must have, too."""
     lo, hi = _span(left, right)
-    same = extent.left in (None, left) and extent.right in (None, right)
-    return extent.rows.clip(lo, hi) if same else sort_rows(coalesce(extent.over(lo, hi).clip(lo, hi)), columns)
+    if extent.left in (None, left) and extent.right in (None, right):
+        return extent.rows.clip(lo, hi)
+    return coalesce_sorted(sort_rows(extent.over(lo, hi).clip(lo, hi), columns), columns)
+
+
+def coalesce_sorted(rows: Rows, columns: Sequence[int]) -> Rows:
+    """Return sorted rows as maximal intervals."""
+    source = np.empty(len(rows), np.int64)
+    new_lo, new_hi = rows.lo.copy(), rows.hi.copy()
+    count = int(coalesce_rows(rows.args, new_lo, new_hi, np.array(columns, np.int64), source))
+    return Rows(rows.args[:, source[:count]], new_lo[:count], new_hi[:count])
 
 
 def sort_rows(rows: Rows, columns: Sequence[int]) -> Rows:
@@ -86,7 +107,7 @@ def _find_common_tails(extents: Sequence[Extent]) -> tuple[Tail | None, Tail | N
     """Return tails that all extents have; an extent without one stays as it is beyond its last finite end."""
     lefts = [extent.left for extent in extents if extent.left]
     rights = [extent.right for extent in extents if extent.right]
-    still = [extent.rows for extent in extents if not extent.left or not extent.right]
+    still = [extent.rows for extent in extents if len(extent.rows) and not (extent.left and extent.right)]
     first, last = find_span(still) if (lefts or rights) and still else (POS_INF, NEG_INF)
     left = Tail(min(first - 1, *(t.at for t in lefts)), lcm(*(t.every for t in lefts))) if lefts else None
     right = Tail(max(last + 1, *(t.at for t in rights)), lcm(*(t.every for t in rights))) if rights else None
@@ -101,18 +122,21 @@ def _subtract(rows: Rows, others: Rows, columns: Int64s) -> Rows:
     return Rows(rows.args[:, source[:count]], lo[:count].copy(), hi[:count].copy())
 
 
-def _build(rows: Rows, left: Tail | None, right: Tail | None) -> Extent:
-    """Return the extent of rows that reach one period into the tails.
-
-    What holds throughout a period of a tail holds for ever. A tail in which nothing begins or ends is left out.
-    """
+def extend_rows(rows: Rows, left: Tail | None, right: Tail | None) -> Rows:
+    """Return rows that reach one period into the tails; what holds throughout that period holds for ever."""
     lo, hi = rows.lo, rows.hi
     if right is not None:
-        hi = np.where((lo <= right.at) & (hi >= right.at + right.every - 1), POS_INF, hi)
-        if not (((hi >= right.at) & (hi != POS_INF)) | (lo > right.at)).any():
-            right = None
+        hi = np.where((rows.lo <= right.at) & (hi >= right.at + right.every - 1), POS_INF, hi)
     if left is not None:
         lo = np.where((rows.hi >= left.at) & (lo <= left.at - left.every + 1), NEG_INF, lo)
-        if not (((lo <= left.at) & (lo != NEG_INF)) | (rows.hi < left.at)).any():
-            left = None
-    return Extent(Rows(rows.args, lo, hi), left, right)
+    return Rows(rows.args, lo, hi)
+
+
+def _build(rows: Rows, left: Tail | None, right: Tail | None) -> Extent:
+    """Return the extent of rows that reach one period into the tails, without tails in which nothing changes."""
+    rows = extend_rows(rows, left, right)
+    if right is not None and not (((rows.hi >= right.at) & (rows.hi != POS_INF)) | (rows.lo > right.at)).any():
+        right = None
+    if left is not None and not (((rows.lo <= left.at) & (rows.lo != NEG_INF)) | (rows.hi < left.at)).any():
+        left = None
+    return Extent(rows, left, right)

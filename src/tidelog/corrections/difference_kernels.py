@@ -1,4 +1,4 @@
-"""The compiled loop that subtracts sorted rows from others."""
+"""Compiled loops over sorted rows: merge those that touch, subtract those of another side."""
 
 from __future__ import annotations
 
@@ -51,5 +51,19 @@ def subtract_rows(
             other += 1
         if begin <= hi[row]:
             source[count], found_lo[count], found_hi[count] = row, begin, hi[row]
+            count += 1
+    return count
+
+
+@kernel
+def coalesce_rows(args: Array, lo: Array, hi: Array, columns: Array, source: Array) -> Number:
+    """Merge rows of an atom that touch, in place; return how many are left, with the number of a row of each atom."""
+    count = 0
+    for row in range(len(lo)):
+        last = count - 1
+        if count and lo[row] <= hi[last] + 1 and _compare_atoms(args, row, args, source[last], columns) == 0:
+            hi[last] = max(hi[last], hi[row])
+        else:
+            source[count], lo[count], hi[count] = row, lo[row], hi[row]
             count += 1
     return count

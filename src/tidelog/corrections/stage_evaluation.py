@@ -13,10 +13,11 @@ from tidelog.batch import BatchRun
 from tidelog.compiler.compiled_program import CompiledProgram, Target
 from tidelog.compiler.passes import compile_program
 from tidelog.compiler.prepare_facts import to_timeline
-from tidelog.corrections.difference import compare, refine_extent
+from tidelog.corrections.difference import compare, merge, refine_extent
 from tidelog.corrections.key_stages import KeyStage
 from tidelog.corrections.ledger import Ledger, LedgerChange, LedgerTable
 from tidelog.corrections.stored_extents import StoredExtents
+from tidelog.corrections.time_shift import TimeShift
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import refine_pairs
 from tidelog.data.symbol_table import Symbols
@@ -116,31 +117,57 @@ class StageState:
         """Compute the extents of some constants from their facts; None if all should be computed instead."""
         compiled = self._compile(scene)
         given = self._gather(compiled, scene, keys)
-        hashed = [(name, len(rows.args)) for name, rows in given.items() if self.plan.key[name] is not None]
-        taken = sum(len(given[name]) for name, _ in hashed)
-        tables = [ledger.tables.get(key) for key in hashed for ledger in (scene.ledger, scene.fixed)]
-        total = sum(table.stands for table in tables if table is not None)
-        if taken > _MOST_FACTS * total:
+        if not self._is_worthwhile(given, scene):
             return None
-        symbols = scene.ledger.symbols
-        small = None
-        if compiled.numeric or any(rule.comparisons for rule in compiled.rules):
-            # Numbers and the order of constants are computed for a whole dictionary.
-            small, given = _take_symbols(symbols, given)
         try:
-            extents = self._solve(compiled, scene, given, symbols if small is None else small)
+            extents = self._solve_in_own_time(compiled, scene, given, keys)
+            if extents is None:
+                extents = self._solve_apart(compiled, scene, given)
         except TidelogError:
             return None
         if any(extent.left and extent.right for extent in extents.values()):
             return None
-        if small is not None:
-            ids = symbols.merge(small)
-            extents = {
-                name: Extent(Rows(ids[e.rows.args], e.rows.lo, e.rows.hi), e.left, e.right)
-                for name, e in extents.items()
-            }
-        kept = {name: self.stored[name].sort(e) for name, e in extents.items() if self.plan.key[name] is not None}
+        kept: dict[str, Extent] = {}
+        for name, extent in extents.items():
+            if self.plan.key[name] is not None:
+                stored = self.stored[name]
+                kept[name] = stored.align(extent) if compiled is self.compiled else stored.sort(extent)
         return StageResult(kept, keys, compiled)
+
+    def _solve_in_own_time(
+        self, compiled: CompiledProgram, scene: Scene, given: Mapping[str, Rows], keys: Int64s
+    ) -> dict[str, Extent] | None:
+        """Solve a problem with the facts of each constant moved to time 0; None where that is not possible."""
+        if scene.span is not None or compiled.numeric or not any(part.recursive for part in compiled.components):
+            return None
+        shift = TimeShift.of(keys, given, self.plan.key, scene.grid.tick)
+        if shift is None:
+            return None
+        found: dict[str, list[Extent]] = {name: [] for name in self.plan.queries if self.plan.key[name] is not None}
+        reach = max(part.reach for part in compiled.components)
+        for group in shift.split(max(reach, 1)):
+            extents = self._solve_apart(compiled, scene, group.apply(given, self.plan.key))
+            for name, parts in found.items():
+                stored, position = self.stored[name], self.plan.key[name]
+                assert position is not None
+                moved = group.undo(extents[name], position, stored.columns, stored.chunks[0])
+                if moved is None:
+                    return None
+                parts.append(moved)
+        return {name: p[0] if len(p) == 1 else merge(p, self.stored[name].columns) for name, p in found.items()}
+
+    def _solve_apart(self, compiled: CompiledProgram, scene: Scene, given: Mapping[str, Rows]) -> dict[str, Extent]:
+        """Solve a problem with few facts."""
+        symbols = scene.ledger.symbols
+        if not compiled.numeric and not any(rule.comparisons for rule in compiled.rules):
+            return self._solve(compiled, scene, given, symbols)
+        # Numbers and the order of constants are computed for a whole dictionary: take a small one.
+        small, given = _take_symbols(symbols, given)
+        extents = self._solve(compiled, scene, given, small)
+        ids = symbols.merge(small)
+        return {
+            name: Extent(Rows(ids[e.rows.args], e.rows.lo, e.rows.hi), e.left, e.right) for name, e in extents.items()
+        }
 
     def compare(self, result: StageResult, factor: int) -> Iterator[tuple[str, Extent, Extent]]:
         """Yield, by query, extents that became true and that became false; the grid is `factor` times as fine."""
@@ -182,10 +209,22 @@ class StageState:
             if name in arities
         }
 
+    def _is_endless(self) -> bool:
+        """Return whether something repeats for ever now, and may do so again."""
+        return any(chunk.left or chunk.right for stored in self.stored.values() for chunk in stored.chunks)
+
+    def _is_worthwhile(self, given: Mapping[str, Rows], scene: Scene) -> bool:
+        """Return whether facts of some constants are few enough that evaluating them alone saves time."""
+        hashed = [(name, len(rows.args)) for name, rows in given.items() if self.plan.key[name] is not None]
+        tables = [ledger.tables.get(key) for key in hashed for ledger in (scene.ledger, scene.fixed)]
+        total = sum(table.stands for table in tables if table is not None)
+        return sum(len(given[name]) for name, _ in hashed) <= _MOST_FACTS * total
+
     def _solve(
         self, compiled: CompiledProgram, scene: Scene, given: Mapping[str, Rows], symbols: Symbols
     ) -> dict[str, Extent]:
-        run = BatchRun(Dataset(symbols), Problem(compiled, given, symbols), scene.span)
+        problem = Problem(compiled, given, symbols, endless=self._is_endless() and any(map(len, given.values())))
+        run = BatchRun(Dataset(symbols), problem, scene.span)
         extents = run.solve(stops=scene.until is not None)
         answers = {name: extents[name] for name in self.plan.queries}
         return answers if scene.span is None else {name: e.within(*scene.span) for name, e in answers.items()}

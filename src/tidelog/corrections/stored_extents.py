@@ -12,15 +12,17 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.corrections.difference import estimate_merged_size, merge, refine_extent, sort_rows
-from tidelog.engine.extent import Extent
+from tidelog.corrections.difference import align, estimate_merged_size, merge, refine_extent, sort_rows
+from tidelog.engine.extent import Extent, Tail
 from tidelog.engine.fact_store import Rows
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
+Tails = tuple[Tail | None, Tail | None]
+
 #: Chunks are merged when there are more of them than this, if that makes few rows more.
-_MOST_CHUNKS = 64
+_MOST_CHUNKS = 256
 
 
 class StoredExtents:
@@ -41,6 +43,13 @@ class StoredExtents:
         """Return an extent with its rows in the order that is kept here."""
         return Extent(sort_rows(extent.rows, self.columns), extent.left, extent.right)
 
+    def align(self, extent: Extent) -> Extent:
+        """Return an extent with its rows in order, written out to repeat like the first chunk, if it does.
+
+        Extents that repeat alike are compared all at once.
+        """
+        return align(extent, self.chunks[0], self.columns)
+
     def replace_all(self, extent: Extent) -> None:
         """Keep a sorted extent instead of everything."""
         self.chunks = [extent]
@@ -57,27 +66,41 @@ class StoredExtents:
             self._own(extent.rows.args[self.position], len(self.chunks))
             self.chunks.append(extent)
             self.size += len(extent.rows)
-        if len(self.chunks) > self.most_chunks or self.size > 2 * self.clean_size + 4096:
+        if len(self.chunks) > self.most_chunks or self.size > 2 * self.clean_size + (1 << 16):
             self._clean_up()
 
     def pair(self, new: Extent, keys: Int64s | None) -> Iterator[tuple[Extent, Extent]]:
-        """Yield what is kept together with what is new of the same atoms, chunk by chunk.
+        """Yield what is kept together with what is new of the same atoms; once for all chunks that repeat alike.
 
         `keys` are the sorted constants that the new extent is about; None if it is about all. It is sorted.
         """
         if self.position is None:
             yield self.chunks[0], new
             return
-        owners = self._find_owners(new.rows.args[self.position])
         if keys is None:
-            kept = dict(enumerate(self.live()))
+            parts = dict(enumerate(self.live()))
         else:
             of_keys = self._find_owners(keys)
-            kept = {chunk: self._part(chunk, keys[of_keys == chunk]) for chunk in np.unique(of_keys).tolist()}
-        for chunk in sorted({*kept, *np.unique(owners).tolist()}):
-            mine = owners == chunk
-            part = new if mine.all() else Extent(new.rows.where(mine), new.left, new.right)
-            yield kept.get(chunk, self.empty), part
+            chunks = np.unique(of_keys[of_keys >= 0]).tolist()
+            parts = {chunk: self._part(chunk, keys[of_keys == chunk]) for chunk in chunks}
+        groups: dict[Tails, list[int]] = {}
+        for chunk, part in parts.items():
+            groups.setdefault((part.left, part.right), []).append(chunk)
+        # Constants that nothing is kept of are new in the first group.
+        group_of = np.zeros(len(self.chunks) + 1, np.int64)
+        for number, members in enumerate(groups.values()):
+            group_of[members] = number
+        group_of[-1] = 0
+        mine = group_of[self._find_owners(new.rows.args[self.position])] if len(groups) > 1 else None
+        if not groups:
+            yield self.empty, new
+        for number, ((left, right), members) in enumerate(groups.items()):
+            rows = parts[members[0]].rows
+            if len(members) > 1:
+                several = [parts[member].rows for member in members]
+                rows = sort_rows(Rows.concatenate(several, len(self.columns)), self.columns)
+            part = new if mine is None else Extent(new.rows.where(mine == number), new.left, new.right)
+            yield Extent(rows, left, right), part
 
     def _find_owners(self, keys: Int64s | Int32s) -> Int32s:
         """Return the chunk that holds each constant, -1 where none does."""
