@@ -72,7 +72,7 @@ def test_what_goes_on_for_ever_is_corrected_by_key(integer: bool) -> None:
             continue
         for seed in range(3 if integer else 1):
             random = Random(f"{name}{seed}")
-            features = Features(integer=integer, endless_data=False)
+            features = Features(integer=integer, endless_data=False, denominators=(1,))
             given = [
                 (predicate, random.choice(KEYS), random.randrange(30 if integer else 9)) for predicate in "AABC" * 4
             ]

@@ -62,8 +62,9 @@ def choose_history(case: Case, seed: int, updates: int) -> History:
     """Choose first facts and updates around the facts of a case."""
     random = Random(seed)
     pool = list(case.facts)
+    whole = case.features.integer or case.features.denominators == (1,)
     for fact in case.facts:
-        pool.append(replace(fact, interval=move(fact.interval, random, integer=case.features.integer)))
+        pool.append(replace(fact, interval=move(fact.interval, random, whole=whole)))
         other = random.choice([other for other in case.facts if other.predicate == fact.predicate])
         pool.append(replace(fact, args=other.args))
     first = [fact for fact in pool if random.randrange(2)]
@@ -94,9 +95,9 @@ def choose_options(case: Case, random: Random) -> Options:
     return {"until": Fraction(random.randint(2, 9))} if kind == "until" else {}
 
 
-def move(interval: Interval, random: Random, *, integer: bool) -> Interval:
-    """Move an interval, or one of its ends; sometimes to where the grid has to become finer."""
-    by = Fraction(random.randint(-2, 2)) if integer or random.randrange(3) else Fraction(1, random.choice((2, 3, 4)))
+def move(interval: Interval, random: Random, *, whole: bool) -> Interval:
+    """Move an interval, or one of its ends; unless by `whole` units, sometimes to where the grid becomes finer."""
+    by = Fraction(random.randint(-2, 2)) if whole or random.randrange(3) else Fraction(1, random.choice((2, 3, 4)))
     moved = replace(interval, lo=interval.lo + by, hi=interval.hi + by)
     longer = replace(interval, hi=interval.hi + abs(by))
     return moved if random.randrange(2) or (longer.lo == longer.hi and not longer.hi_closed) else longer
