@@ -11,7 +11,7 @@ from tidelog.jit import Array, Number, inlined_kernel, kernel, uint64
 
 @inlined_kernel
 def _mix(h: Number, value: Number) -> Number:
-    h = (h ^ uint64(value)) * uint64(0x9E3779B97F4A7C15)
+    h = uint64((h ^ uint64(value)) * uint64(0x9E3779B97F4A7C15))
     return h ^ (h >> uint64(29))
 
 

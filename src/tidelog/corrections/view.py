@@ -8,7 +8,7 @@ computed from scratch. In both cases the change is the exact difference of the e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
@@ -27,6 +27,7 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time
 from tidelog.model import Model
+from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import INF, TimelineName
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 #: What can be inserted and deleted: a dataset, fact text, or facts as texts and objects.
 Facts = Dataset | str | Iterable[str | Fact]
+
+Results = dict[StageState, StageResult]
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ class View:
         rules = replace(program, facts=())
         self._whole = plan_whole(rules, self._names)
         self._stages = [StageState(plan) for plan in plan_stages(rules, self._names)]
-        for stage, result in self._recompute(self._stages).items():
+        self._grid, results = self._evaluate_on_grid(self._grid, lambda grid: self._recompute(self._stages, grid))
+        for stage, result in results.items():
             stage.commit(result)
 
     def update(self, insert: Facts | None = None, delete: Facts | None = None) -> Change:
@@ -120,8 +124,7 @@ class View:
             self._format.check(self._with_known_relations(data))
         change = self._ledger.apply(*parts)
         try:
-            grid = self._find_grid(given)
-            results = self._evaluate(change, grid)
+            grid, results = self._evaluate_on_grid(self._find_grid(given), lambda grid: self._evaluate(change, grid))
             extents = self._compare(results, grid)
         except BaseException:
             self._ledger.undo(change)
@@ -179,11 +182,20 @@ class View:
         denominators += [needed_denominator(self._program, data) for data in given if len(data)]
         return find_grid(self._program, self._format.timeline, [lcm(*denominators)])
 
-    def _evaluate(self, change: LedgerChange, grid: Grid) -> dict[StageState, StageResult]:
+    def _evaluate_on_grid(self, grid: Grid, evaluate: Callable[[Grid], Results]) -> tuple[Grid, Results]:
+        """Evaluate on a grid, and again on finer ones as long as computed values need one; return the last one, too."""
+        while True:
+            try:
+                return grid, evaluate(grid)
+            except FinerGridNeeded as needed:
+                denominator = lcm(grid.denominator, needed.denominator)
+                grid = find_grid(self._program, self._format.timeline, [denominator])
+
+    def _evaluate(self, change: LedgerChange, grid: Grid) -> Results:
         """Return the new extents of the stages that a change touches."""
         scene = self._make_scene(grid)
         touched = [stage for stage in self._stages if stage.reads(change)]
-        results: dict[StageState, StageResult] = {}
+        results: Results = {}
         for stage in touched:
             keys = stage.find_keys(change)
             result = None if keys is None else stage.solve_for(keys, scene)
@@ -191,9 +203,9 @@ class View:
                 results[stage] = result
         return {**results, **self._recompute([stage for stage in touched if stage not in results], grid)}
 
-    def _recompute(self, stages: Iterable[StageState], grid: Grid | None = None) -> dict[StageState, StageResult]:
+    def _recompute(self, stages: Iterable[StageState], grid: Grid) -> Results:
         """Compute stages from scratch; raise if a constraint is violated."""
-        scene = self._make_scene(grid or self._grid)
+        scene = self._make_scene(grid)
         try:
             return {stage: stage.solve_all(scene) for stage in stages}
         except Inconsistent:
@@ -201,9 +213,7 @@ class View:
             StageState(self._whole).solve_all(scene)
             raise
 
-    def _compare(
-        self, results: Mapping[StageState, StageResult], grid: Grid
-    ) -> tuple[dict[str, list[Extent]], dict[str, list[Extent]]]:
+    def _compare(self, results: Results, grid: Grid) -> tuple[dict[str, list[Extent]], dict[str, list[Extent]]]:
         added: dict[str, list[Extent]] = {name: [] for name in self._names}
         removed: dict[str, list[Extent]] = {name: [] for name in self._names}
         factor = grid.denominator // self._grid.denominator
