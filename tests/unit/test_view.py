@@ -168,6 +168,15 @@ def test_a_grid_that_becomes_finer() -> None:
     check(view, HOT, "High(a)@10/3\nHigh(b)@(0,2)\nHigh(b)@1/4")
 
 
+def test_computed_values_that_need_a_finer_grid() -> None:
+    rules = "E(K, Y, V) :- V = Y / 3, B(K, Y), duration[0,3]{ B(K, Z) } >= V."
+    first = "B(a,6)@[0,9]\nB(b,3)@[0,9]\nB(c,3)@[0,9]"
+    view = make_view(rules, first)
+    assert str(view.update(insert=["B(d,0.5)@[5,6]"])) == "+E(d,0.5,1/6)@[31/6,6]\n"
+    check(view, rules, f"{first}\nB(d,0.5)@[5,6]")
+    assert str(make_view(rules, "B(d,0.5)@[5,6]").model()) == "E(d,0.5,1/6)@[31/6,6]\n"
+
+
 def test_dates_on_the_integer_timeline_and_as_text() -> None:
     view = make_view(HOT, "High(a)@2026-01-01T00:00:00Z", timeline="integer")
     change = view.update(insert="High(b)@2026-01-01T00:00:10Z\nHigh(a)@2026-01-01T00:00:06Z")

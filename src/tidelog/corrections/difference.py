@@ -20,6 +20,7 @@ from tidelog.engine.repetition_search import find_span
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
 
 
 def compare(old: Extent, new: Extent, columns: Sequence[int]) -> tuple[Extent, Extent]:
@@ -70,7 +71,9 @@ def coalesce_sorted(rows: Rows, columns: Sequence[int]) -> Rows:
     """Return sorted rows as maximal intervals."""
     source = np.empty(len(rows), np.int64)
     new_lo, new_hi = rows.lo.copy(), rows.hi.copy()
-    count = int(coalesce_rows(rows.args, new_lo, new_hi, np.array(columns, np.int64), source))
+    count = int(
+        coalesce_rows(np.ascontiguousarray(rows.args, np.int32), new_lo, new_hi, np.array(columns, np.int64), source)
+    )
     return Rows(rows.args[:, source[:count]], new_lo[:count], new_hi[:count])
 
 
@@ -118,8 +121,14 @@ def _subtract(rows: Rows, others: Rows, columns: Int64s) -> Rows:
     """Return the parts of rows that no other row of the same atom covers."""
     most = len(rows) + len(others)
     source, lo, hi = (np.empty(most, np.int64) for _ in range(3))
-    count = int(subtract_rows(rows.args, rows.lo, rows.hi, others.args, others.lo, others.hi, columns, source, lo, hi))
+    sides = [part for side in (rows, others) for part in _make_contiguous(side)]
+    count = int(subtract_rows(*sides, columns, source, lo, hi))
     return Rows(rows.args[:, source[:count]], lo[:count].copy(), hi[:count].copy())
+
+
+def _make_contiguous(rows: Rows) -> tuple[Int32s, Int64s, Int64s]:
+    """Return the columns of rows in the one layout for which kernels are compiled."""
+    return np.ascontiguousarray(rows.args, np.int32), np.ascontiguousarray(rows.lo), np.ascontiguousarray(rows.hi)
 
 
 def extend_rows(rows: Rows, left: Tail | None, right: Tail | None) -> Rows:
