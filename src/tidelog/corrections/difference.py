@@ -84,7 +84,11 @@ def sort_rows(rows: Rows, columns: Sequence[int]) -> Rows:
     keys = [rows.args[column] for column in columns]
     if len(keys) == 2:
         keys = [keys[0].astype(np.int64) << 32 | keys[1]]
-    order = np.lexsort((rows.lo, *reversed(keys)))
+    first, last = int(rows.lo.min()), int(rows.lo.max())
+    if len(keys) == 1 and last - first < 1 << 31 and rows.args.dtype == np.int32:
+        order = np.argsort(keys[0].astype(np.int64) << 31 | (rows.lo - first))
+    else:
+        order = np.lexsort((rows.lo, *reversed(keys)))
     return Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
 
 
@@ -121,8 +125,8 @@ def _subtract(rows: Rows, others: Rows, columns: Int64s) -> Rows:
     """Return the parts of rows that no other row of the same atom covers."""
     most = len(rows) + len(others)
     source, lo, hi = (np.empty(most, np.int64) for _ in range(3))
-    sides = [part for side in (rows, others) for part in _make_contiguous(side)]
-    count = int(subtract_rows(*sides, columns, source, lo, hi))
+    (args, old_lo, old_hi), (other_args, other_lo, other_hi) = map(_make_contiguous, (rows, others))
+    count = int(subtract_rows(args, old_lo, old_hi, other_args, other_lo, other_hi, columns, source, lo, hi))
     return Rows(rows.args[:, source[:count]], lo[:count].copy(), hi[:count].copy())
 
 

@@ -13,11 +13,11 @@ from tidelog.batch import BatchRun
 from tidelog.compiler.compiled_program import CompiledProgram, Target
 from tidelog.compiler.passes import compile_program
 from tidelog.compiler.prepare_facts import to_timeline
-from tidelog.corrections.difference import compare, merge, refine_extent
+from tidelog.corrections.difference import compare, refine_extent
 from tidelog.corrections.key_stages import KeyStage
 from tidelog.corrections.ledger import Ledger, LedgerChange, LedgerTable
 from tidelog.corrections.stored_extents import StoredExtents
-from tidelog.corrections.time_shift import TimeShift
+from tidelog.corrections.time_shift import TimeShift, join_groups
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import refine_pairs
 from tidelog.data.symbol_table import Symbols
@@ -120,9 +120,8 @@ class StageState:
         if not self._is_worthwhile(given, scene):
             return None
         try:
-            extents = self._solve_in_own_time(compiled, scene, given, keys)
-            if extents is None:
-                extents = self._solve_apart(compiled, scene, given)
+            moved = self._solve_in_own_time(compiled, scene, given, keys)
+            extents = self._solve_apart(compiled, scene, given) if moved is None else moved
         except TidelogError:
             return None
         if any(extent.left and extent.right for extent in extents.values()):
@@ -130,8 +129,11 @@ class StageState:
         kept: dict[str, Extent] = {}
         for name, extent in extents.items():
             if self.plan.key[name] is not None:
-                stored = self.stored[name]
-                kept[name] = stored.align(extent) if compiled is self.compiled else stored.sort(extent)
+                stored, base = self.stored[name], self.stored[name].chunks[0]
+                if moved is not None and (extent.left, extent.right) == (base.left, base.right):
+                    kept[name] = extent
+                else:
+                    kept[name] = stored.align(extent) if compiled is self.compiled else stored.sort(extent)
         return StageResult(kept, keys, compiled)
 
     def _solve_in_own_time(
@@ -150,11 +152,11 @@ class StageState:
             for name, parts in found.items():
                 stored, position = self.stored[name], self.plan.key[name]
                 assert position is not None
-                moved = group.undo(extents[name], position, stored.columns, stored.chunks[0])
+                moved = group.undo(extents[name], position, stored.chunks[0])
                 if moved is None:
                     return None
                 parts.append(moved)
-        return {name: p[0] if len(p) == 1 else merge(p, self.stored[name].columns) for name, p in found.items()}
+        return {name: join_groups(parts, self.stored[name].columns) for name, parts in found.items()}
 
     def _solve_apart(self, compiled: CompiledProgram, scene: Scene, given: Mapping[str, Rows]) -> dict[str, Extent]:
         """Solve a problem with few facts."""

@@ -8,13 +8,13 @@ as long as the facts of one constant last, not for as long as those of all const
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.corrections.difference import coalesce_sorted, extend_rows, sort_rows
+from tidelog.corrections.difference import coalesce_sorted, extend_rows, merge, sort_rows
 from tidelog.engine.extent import Extent, Tail
 from tidelog.engine.fact_store import Rows
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -91,9 +91,9 @@ class TimeShift:
                 moved[name] = _move(rows, -self.distances[place])
         return moved
 
-    def undo(self, extent: Extent, position: int, columns: list[int], like: Extent) -> Extent | None:
-        """Return results in the time of all, with sorted rows; None if something repeats before a time, or if there
-        are too many rows.
+    def undo(self, extent: Extent, position: int, like: Extent) -> Extent | None:
+        """Return results in the time of all, not sorted or coalesced; None if something repeats before a time, or if
+        there are too many rows.
 
         Where possible, they repeat in the same way as the extent `like`.
         """
@@ -102,7 +102,7 @@ class TimeShift:
         distances = self.distances[np.searchsorted(self.keys, extent.rows.args[position])]
         rows = _move(extent.rows, distances)
         if extent.right is None:
-            return Extent(sort_rows(rows, columns))
+            return Extent(rows)
         at, every = extent.right.at, extent.right.every
         tail = Tail(at + int(distances.max()), every)
         wanted = like.right
@@ -119,9 +119,19 @@ class TimeShift:
         numbers = np.arange(1, total + 1) - np.repeat(np.cumsum(copies) - copies, copies)
         lo = np.maximum(rows.lo[source], begins[source]) + numbers * every
         hi = np.minimum(rows.hi[source], begins[source] + every - 1) + numbers * every
-        together = Rows.concatenate([rows, Rows(rows.args[:, source], lo, hi)], len(columns)).clip(NEG_INF, end)
-        written = coalesce_sorted(sort_rows(together, columns), columns)
-        return Extent(extend_rows(written, None, tail), None, tail)
+        copied = Rows(rows.args[:, source], lo, hi)
+        return Extent(Rows.concatenate([rows, copied], len(rows.args)).clip(NEG_INF, end), None, tail)
+
+
+def join_groups(groups: Sequence[Extent], columns: Sequence[int]) -> Extent:
+    """Return the results of groups of constants, as `TimeShift.undo` returns them, sorted and coalesced as one."""
+    groups = [group for group in groups if len(group.rows)] or groups[:1]
+    tails = {group.right for group in groups}
+    if len(tails) > 1:
+        return merge([join_groups([group], columns) for group in groups], columns)
+    (tail,) = tails
+    rows = Rows.concatenate([group.rows for group in groups], len(columns))
+    return Extent(extend_rows(coalesce_sorted(sort_rows(rows, columns), columns), None, tail), None, tail)
 
 
 def _move(rows: Rows, by: Int64s) -> Rows:
