@@ -47,7 +47,6 @@ def test_a_view_is_what_would_be_computed_from_scratch(keyed: bool) -> None:
     for part in PARTS.values():
         agree(part, keyed, seen)
     assert seen["changes"] >= 20, seen
-    assert seen["changes that repeat"] >= 1, seen
     assert seen["incremental"] >= 20, seen
     assert seen["recomputed"] >= 20, seen
 
