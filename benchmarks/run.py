@@ -27,6 +27,7 @@ from rich.table import Table
 
 import aggregates
 import frames
+import corrections
 import streaming
 import tidelog as tl
 from table_rows import Row, measure
@@ -258,6 +259,7 @@ def main() -> None:
             measure_start(folder),
             streaming.measure_streams(large),
             aggregates.measure_aggregates(),
+            corrections.measure_views(),
         ):
             for row in rows:
                 cpu, wall = (_format_seconds(value) for value in (row.cpu, row.wall))

@@ -16,6 +16,7 @@ from tidelog import windows as windows
 from tidelog.batch import entails as entails
 from tidelog.batch import materialise as materialise
 from tidelog.check_report import check as check
+from tidelog.corrections.view import View as View
 from tidelog.data.dataset import Dataset as Dataset
 from tidelog.errors import Diagnostic as Diagnostic
 from tidelog.errors import TidelogError as TidelogError

@@ -72,7 +72,7 @@ def materialise(
         if between is not None:
             raise TidelogError(Diagnostic("TL305", "give either a range of time or its end", help=_ONE_OF_BOTH))
         data, between = data.until(to_finite_time(until)), (-INF, until)
-    span = _parse_span(between)
+    span = parse_span(between)
     run, extents = solve_run(
         lambda finer: prepare_run(program, data, names, timeline=timeline, span=span, denominator=finer),
         lambda run: run.solve(stops=until is not None),
@@ -220,7 +220,8 @@ def choose_queries(program: Program, data: Dataset, query: str | Iterable[str] |
     return tuple(dict.fromkeys(names))
 
 
-def _parse_span(between: tuple[TimeLike, TimeLike] | None) -> Interval | None:
+def parse_span(between: tuple[TimeLike, TimeLike] | None) -> Interval | None:
+    """Return a range of time as an interval; raise if it is empty."""
     if between is None:
         return None
     lo, hi = (to_time(end) for end in between)

@@ -73,14 +73,15 @@ class Model(ArrowExport):
 
     def __init__(
         self,
-        extents: dict[str, Extent],
+        extents: Mapping[str, Extent | Sequence[Extent]],
         grid: Grid,
         symbols: Symbols,
         dates: bool,
         time_arguments: Mapping[str, tuple[int, ...]] | None = None,
         names: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        self._extents = extents
+        #: The extents of each predicate: one or, if groups of its atoms repeat in different ways, several.
+        self._extents = {name: (e,) if isinstance(e, Extent) else tuple(e) for name, e in extents.items()}
         self._grid = grid
         self._symbols = symbols
         self._dates = dates
@@ -91,7 +92,15 @@ class Model(ArrowExport):
 
     @cached_property
     def _divided(self) -> dict[str, tuple[Rows, list[Repetition]]]:
-        return {name: split_repetitions(extent, self._grid.tick) for name, extent in sorted(self._extents.items())}
+        divided: dict[str, tuple[Rows, list[Repetition]]] = {}
+        for name, extents in sorted(self._extents.items()):
+            parts = [split_repetitions(extent, self._grid.tick) for extent in extents]
+            rows = [rows for rows, _ in parts]
+            divided[name] = (
+                rows[0].concatenate(rows, len(rows[0].args)),
+                [repetition for _, repetitions in parts for repetition in repetitions],
+            )
+        return divided
 
     def __len__(self) -> int:
         return sum(len(rows) for rows, _ in self._divided.values())

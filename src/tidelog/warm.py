@@ -42,6 +42,7 @@ def compile_engine() -> Iterator[str]:
         "fact text and batch reasoning": _warm_batch,
         "streams": _warm_streams,
         "numbers": _warm_numbers,
+        "corrections": _warm_corrections,
         "late facts, and states that are resumed": _warm_states,
         "CSV, JSON Lines and Parquet": _warm_tables,
         "dataframes": _warm_frames,
@@ -117,6 +118,16 @@ def _warm_numbers() -> None:
         for step in reasoner.feed(tl.Dataset.parse(text, ordered=True)):
             step.answers.render()
         tl.Reasoner.load(reasoner.save()).finish()
+
+
+def _warm_corrections() -> None:
+    import tidelog as tl
+
+    view = tl.View(tl.Program.parse(_RULES), _make_text(500))
+    for number in range(3):
+        facts = f"Q(x{number})@{number}/2\nQ(new{number})@7\nE(new{number},7)"
+        view.update(insert=facts)
+        view.update(delete=facts).added.render()
 
 
 def _warm_states() -> None:

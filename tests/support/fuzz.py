@@ -4,10 +4,12 @@
     python tests/support/fuzz.py --seconds 600 --streaming
     python tests/support/fuzz.py --seconds 600 --numbers
     python tests/support/fuzz.py --seconds 600 --numbers --streaming
+    python tests/support/fuzz.py --seconds 600 --view
 
 With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. With
-`--numbers`, programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle for them. The
-smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
+`--numbers`, programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle for them. With
+`--view`, facts are inserted and deleted, with and without numbers, and after each update the view is compared with what
+is computed from scratch. The smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import signal
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -36,6 +39,7 @@ from hypothesis.errors import Flaky
 
 import tidelog as tl
 from examine import examine, examine_restrictions, format_as_behaviour
+from keyed_programs import keyed_cases
 from numeric_examine import format_numeric_case, judge_batch, judge_stream
 from numeric_random import Numbers, numeric_case, shrink_case
 from strategies import Case, Features, cases
@@ -45,6 +49,7 @@ from test_batch import PARTS
 from test_numbers import PARTS as NUMERIC_PARTS
 from test_numbers import stream_features
 from test_streaming import PARTS as STREAMING_PARTS
+from views_random import History, choose_history, examine_history
 
 #: Programs of one part of the language that are tried before the next part has its turn.
 PROGRAMS_PER_ROUND = 50
@@ -52,6 +57,19 @@ PROGRAMS_PER_ROUND = 50
 TIMEOUT_SECONDS = 60
 #: Seconds for which a failing program is made smaller.
 SHRINK_SECONDS = 60.0
+#: Updates of a view in one history.
+UPDATES = 5
+#: How Hypothesis tries programs.
+ROUND = settings(
+    max_examples=PROGRAMS_PER_ROUND,
+    database=None,
+    deadline=None,
+    derandomize=False,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+    report_multiple_bugs=False,
+)
 #: Begins the report of an exception.
 UNEXPECTED = "unexpected "
 
@@ -66,16 +84,7 @@ def hunt(part: Features, start: int, deadline: float, *, streaming: bool) -> str
     enough = deadline
 
     @seed(start)
-    @settings(
-        max_examples=PROGRAMS_PER_ROUND,
-        database=None,
-        deadline=None,
-        derandomize=False,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-    )
+    @ROUND
     @given(cases(part), st.data())
     def search(case: Case, data: st.DataObject) -> None:
         nonlocal smallest, enough
@@ -104,6 +113,52 @@ def hunt(part: Features, start: int, deadline: float, *, streaming: bool) -> str
     with contextlib.suppress(WrongError, Flaky):
         search()
     return smallest or None
+
+
+def hunt_views(part: Features, start: int, deadline: float, seen: Counter[str]) -> str | None:
+    """Run one round of views; return the smallest failing history as text, or None."""
+    if isinstance(part, Numbers):
+        for number in range(start * PROGRAMS_PER_ROUND, (start + 1) * PROGRAMS_PER_ROUND):
+            if time.monotonic() > deadline:
+                return None
+            history = choose_history(numeric_case(number, replace(part, keyed=number % 2 == 0)), number, UPDATES)
+            found = find_view_complaint(history, seen)
+            if found:
+                return f"{history}\n{found}"
+        return None
+    smallest, enough = "", deadline
+
+    @seed(start)
+    @ROUND
+    @given(keyed_cases(part) if start % 2 else cases(part), st.integers(0, 2**32))
+    def search(case: Case, number: int) -> None:
+        nonlocal smallest, enough
+        if time.monotonic() > enough:
+            return
+        history = choose_history(case, number, UPDATES)
+        found = find_view_complaint(history, seen)
+        if found:
+            text = f"{history}\n{found}"
+            if not smallest:
+                enough = time.monotonic() + SHRINK_SECONDS
+            if not smallest or len(text) < len(smallest):
+                smallest = text
+            raise WrongError(found)
+
+    with contextlib.suppress(WrongError, Flaky):
+        search()
+    return smallest or None
+
+
+def find_view_complaint(history: History, seen: Counter[str]) -> str:
+    """Return what is wrong with a view that lives through a history, or an empty text."""
+    signal.alarm(TIMEOUT_SECONDS)
+    try:
+        return next(examine_history(history, seen), "")
+    except Exception as error:  # every exception is a finding
+        return f"{UNEXPECTED}{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
 
 
 def hunt_numbers(part: Numbers, start: int, deadline: float, *, streaming: bool) -> str | None:
@@ -166,6 +221,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the first seed (default: random)")
     parser.add_argument("--streaming", action="store_true", help="run programs over streams instead of in batch")
     parser.add_argument("--numbers", action="store_true", help="run programs with arithmetic and aggregates")
+    parser.add_argument(
+        "--view", action="store_true", help="insert and delete facts, and keep a view of all that holds"
+    )
     names = sorted({*PARTS, *STREAMING_PARTS, *NUMERIC_PARTS})
     parser.add_argument("--part", choices=names, help="only this part of the language")
     options = parser.parse_args()
@@ -176,18 +234,27 @@ def main() -> int:
     if options.numbers:
         choose = stream_features if options.streaming else attrgetter("features")
         parts = {name: choose(part) for name, part in NUMERIC_PARTS.items()}
+    seen = Counter[str]()
+    if options.view:
+        numeric = {f"numbers: {name}": part.features for name, part in NUMERIC_PARTS.items()}
+        parts = {**PARTS, **numeric}
     if options.part:
         parts = {options.part: parts[options.part]}
     for number in itertools.count(first):
         for name, part in parts.items():
             # Half of the rounds go without unbounded facts, which hide much of what rules derive.
             part = replace(part, endless_data=number % 2 == 0)
-            search = partial(hunt_numbers, part) if isinstance(part, Numbers) else partial(hunt, part)
-            found = search(number, deadline, streaming=options.streaming)
+            if options.view:
+                found = hunt_views(part, number, deadline, seen)
+            else:
+                search = partial(hunt_numbers, part) if isinstance(part, Numbers) else partial(hunt, part)
+                found = search(number, deadline, streaming=options.streaming)
             if found:
                 print(f"% seed {number}, {name}\n{found}")
                 return 1
             if time.monotonic() > deadline:
+                if options.view:
+                    print(", ".join(f"{what}: {count}" for what, count in sorted(seen.items())))
                 print(f"nothing found, seeds {first} to {number}, {PROGRAMS_PER_ROUND} programs per seed and part")
                 return 0
     return 0

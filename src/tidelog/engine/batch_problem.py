@@ -41,6 +41,8 @@ class Problem:
     symbols: Symbols
     #: How many rows had an undefined operation in the last evaluation, by the number of the user's rule.
     undefined: dict[int, int] = field(default_factory=dict)
+    #: Whether recursions are expected to continue for ever: the search for what repeats then begins at once.
+    endless: bool = False
 
     def __post_init__(self) -> None:
         top = Rows(np.empty((0, 1), np.int32), np.array([NEG_INF]), np.array([POS_INF]))

@@ -132,7 +132,9 @@ class Evaluation:
                 if any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part):
                     self._evaluate_around(place)
             elif not self._jump_gaps(place) and (
-                any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part)
+                any(name in self.repeating for name in part.inputs)
+                or (part.recursive and self.problem.endless and self.sweep is None)
+                or not self._evaluate_directly(part)
             ):
                 try:
                     inputs = {name: self._extent_of(name) for name in part.inputs}

@@ -101,7 +101,7 @@ def _find_tightest_start(intervals: list[Interval], every: int, count: int, olde
     """
     for i in range(len(intervals) - count - 1, -1, -1):
         (lo, hi), (later_lo, later_hi) = intervals[i], intervals[i + count]
-        if lo < oldest:
+        if NEG_INF < lo < oldest:
             return anchor
         if hi != later_hi - every:
             return max(hi, later_hi - every) + 1

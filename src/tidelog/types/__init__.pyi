@@ -4,6 +4,8 @@ __all__: list[str]
 
 from tidelog.analysis.value_columns import ValueColumn as ValueColumn
 from tidelog.compiler.compiled_program import Memory as Memory
+from tidelog.corrections.view import Change as Change
+from tidelog.corrections.view import Facts as Facts
 from tidelog.data.arrow_output import ArrowExport as ArrowExport
 from tidelog.data.bad_rows import BadRow as BadRow
 from tidelog.data.bad_rows import BadRows as BadRows
