@@ -255,3 +255,16 @@ def describe_history(found: str, case: Case, seed: int) -> str:
         call = "feed" if arrival.clock is None else f"{'advance' if arrival.over else 'push'} {arrival.clock}"
         lines.append(f"{load}{call}: {' '.join(map(str, arrival.operations))}")
     return "\n".join(lines)
+
+
+def examine_numeric_corrections(case: Case, seed: int) -> str:
+    """What is wrong with the corrections of a program with numbers; an empty text if nothing is.
+
+    A program may be refused while it runs: where an aggregate cannot look back for a new value, or a sum overflows.
+    """
+    try:
+        return next(examine_corrections(case, seed), "")
+    except tl.TidelogError as error:
+        if {diagnostic.code for diagnostic in error.diagnostics} <= {"TL313", "TL314"}:
+            return ""
+        raise

@@ -26,6 +26,7 @@ from tidelog.engine.retention import (
     write_holding,
 )
 from tidelog.engine.store_tables import (
+    ARITY,
     ENDLESS,
     HELD,
     NEWS,
@@ -37,6 +38,7 @@ from tidelog.engine.store_tables import (
     Number,
     Tables,
 )
+from tidelog.engine.time_heap import pop_time, push_time
 from tidelog.jit import (
     SystemFunction,
     allocating_kernel,
@@ -64,7 +66,9 @@ POSITION, END, FOLLOWING_END, LATER_END, N_FOUND, NEEDED, EMPTY = range(17, 24)
 STOP, CHANGES = 24, 25
 #: Up to where rules with negation are evaluated now, and `RECURSION_NEWS` before.
 TARGET, KNOWN = 26, 27
-AT_SIZE = 28
+#: Whether the step takes records that begin where everything is complete after it.
+COMPLETED = 28
+AT_SIZE = 29
 
 #: The phases of a step.
 BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
@@ -153,31 +157,6 @@ def _nanoseconds(pair: Array) -> Number:
     """Return the time of the system's monotonic clock."""
     _gettime(_CLOCK, pair.ctypes.data)
     return pair[0] * 1_000_000_000 + pair[1]
-
-
-@kernel
-def push_time(heap: Array, size: int, t: int) -> None:
-    """Add a time to a heap of `size` times that has room for it."""
-    at = size
-    while at > 0 and heap[(at - 1) >> 1] > t:
-        heap[at] = heap[(at - 1) >> 1]
-        at = (at - 1) >> 1
-    heap[at] = t
-
-
-@kernel
-def pop_time(heap: Array, size: int) -> None:
-    """Remove the least time from a heap of `size` times."""
-    t, at = heap[size - 1], 0
-    while 2 * at + 1 < size - 1:
-        child = 2 * at + 1
-        if child + 1 < size - 1 and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= t:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = t
 
 
 @inlined_kernel
@@ -291,6 +270,17 @@ def _answer_intervals(at: Array, task: Task, tables: Tables, found: Found, until
 
 
 @inlined_kernel
+def _begins_by(position: int, queue: Array, end: int, preds: Array) -> bool:
+    """Return whether a record in the queue begins at a position or before."""
+    i = 0
+    while i < end:
+        if queue[i + 1] <= position:
+            return True
+        i += 3 + preds[queue[i], ARITY]
+    return False
+
+
+@inlined_kernel
 def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
     """Return whether rules with negation have to be evaluated up to the frontier, or may be put off."""
     frontier, agenda = at[FRONTIER], tables.agenda
@@ -375,6 +365,7 @@ def take(
             for i in range(size):
                 queue[end + i] = todo.records[first + i]
             at[POSITION], at[END], at[FOLLOWING_END] = 0, end + size, 0
+            at[COMPLETED] = _begins_by(frontier, queue, end + size, preds)
             at[PHASE] = WORK
 
         if at[PHASE] == WORK:
@@ -421,7 +412,8 @@ def take(
                     schedule_changes(at[TARGET], task.reader_starts, task.readers, task.persisting, task.dense, tables)
                     if at[TARGET] < frontier:
                         _aim(at, task, tables, meta[RECURSION_NEWS] == at[KNOWN])
-            at[JUDGED] = meta[NEWS]
+            # A fact that ends where everything is complete looks as if it went on, like one that a negation derives.
+            at[JUDGED] = -1 if at[COMPLETED] else meta[NEWS]
             at[PHASE] = ANSWER
 
         if at[PHASE] == ANSWER:

@@ -12,7 +12,8 @@ import numpy as np
 
 from tidelog.compiler.compiled_program import Memory
 from tidelog.engine.fact_store import Int64s
-from tidelog.engine.stream_kernel import LAST_TIME, N_TIMES, NEXT_TIME, push_time
+from tidelog.engine.stream_kernel import LAST_TIME, N_TIMES, NEXT_TIME
+from tidelog.engine.time_heap import push_time
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_finite_time
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, time_overflow

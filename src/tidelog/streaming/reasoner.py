@@ -330,6 +330,11 @@ class Reasoner:
             self.evaluation.start_times(t)
 
     @property
+    def unmatched_count(self) -> int:
+        """How many deletions have found no insertion so far, if corrections are taken."""
+        return 0 if self.corrections is None else self.corrections.unmatched
+
+    @property
     def complete_until(self) -> Bound:
         """The time up to which all answers are known, and whether that time is included."""
         return compute_complete_bound(self.evaluation)
