@@ -61,14 +61,27 @@ class InputFormat:
         """Raise TL407 for a deletion: who takes deletions has separated them before."""
         from tidelog.data.deletions import has_deletions, is_deletion
 
-        if not has_deletions(data.relations):
+        given = dict(data.relations.keys())
+        column = next(
+            (
+                source
+                for source in data.sources
+                if source.column == "op" and self.arities.get(source.predicate, -1) + 1 == given.get(source.predicate)
+            ),
+            None,
+        )
+        if has_deletions(data.relations):
+            name = next(name for name, _ in data.relations if is_deletion(name))
+            first = next(fact for fact in data if fact.predicate == name)
+            problem = f"`{format_fact(first, data.dates)}` deletes a fact"
+        elif column is not None:
+            problem = f"the column `op` of {column.source} says which rows delete a fact"
+        else:
             return
-        name = next(name for name, _ in data.relations if is_deletion(name))
-        first = next(fact for fact in data if fact.predicate == name)
         help = "a set of facts has no deletions: leave the facts out that do not hold; `tl.View` updates a model"
         if self.engine == "stream":
             help = "say for how long corrections are taken: --corrections 1h, or corrections= in Python"
-        raise TidelogError(Diagnostic("TL407", f"`{format_fact(first, data.dates)}` deletes a fact", help=help))
+        raise TidelogError(Diagnostic("TL407", problem, help=help))
 
 
 def with_program_facts(program: Program, data: Dataset | None) -> Dataset:

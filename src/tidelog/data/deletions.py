@@ -6,12 +6,17 @@ apart only where facts are taken (`tidelog.streaming.corrections`) or refused (`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from tidelog.data.relation import Columns, Key, Relation
 
 #: The first character of the relation that holds the deletions of a predicate, and of a deletion as text.
 DELETION_MARK = "-"
+#: The words of a column `op`, and whether they delete; `c`, `r` and `d` are those of change data capture.
+OPERATIONS = {"insert": False, "delete": True, "+": False, "-": True, "c": False, "r": False, "d": True}
 
 
 def is_deletion(predicate: str) -> bool:
@@ -42,10 +47,25 @@ def has_deletions(relations: dict[Key, Relation]) -> bool:
     return any(is_deletion(predicate) and len(relation) for (predicate, _), relation in relations.items())
 
 
+def find_op_column(names: Sequence[str], declared: str | None, by_name: bool) -> int | None:
+    """Find the column that says whether a row is inserted or deleted: the declared one, or one with the name `op`."""
+    if declared is None and by_name:
+        declared = next((name for name in names if name.lower() == "op"), None)
+    return names.index(declared) if declared in names else None
+
+
+def read_operations(words: Sequence[object]) -> list[bool | None]:
+    """Return whether each word of a column `op` deletes; None for words that do not belong there.
+
+    >>> read_operations(["insert", "D", None, "update"])
+    [False, True, False, None]
+    """
+    meanings = {word: OPERATIONS.get(str(word or "insert").strip().lower()) for word in dict.fromkeys(words)}
+    return [meanings[word] for word in words]
+
+
 def mark_deletions(columns: Columns, deleted: list[bool]) -> Columns:
     """Move the rows of a table that are deletions to the relation of deletions; rows keep their order."""
-    import numpy as np
-
     if not any(deleted):
         return columns
     mask = np.array(deleted)
@@ -57,4 +77,5 @@ def mark_deletions(columns: Columns, deleted: list[bool]) -> Columns:
             relations[predicate, arity] = ordered.select(~mask)
         name = name_deletions(predicate)
         relations[name, arity] = replace(ordered.select(mask), predicate=name)
-    return replace(columns, relations=relations)
+    names = columns.names | {(name_deletions(name), arity): words for (name, arity), words in columns.names.items()}
+    return replace(columns, relations=relations, names=names)

@@ -83,6 +83,16 @@ STREAM_CODES = (
         law="corrections reach back at least as far as the delay, and need the facts of that time",
     ),
     DiagnosticEntry(
+        "TL409",
+        "a change log that cannot be read",
+        Example(
+            "situation",
+            "tidelog as-of gets a log of plain text, which does not say when changes were known.",
+            "write the log with --format jsonl: tidelog stream ... --corrections 1h --format jsonl.",
+        ),
+        law="a change log has for every change `change` (+ or -) and `known`, the clock at which it was reported",
+    ),
+    DiagnosticEntry(
         "TL410",
         "a Kafka topic that cannot be read",
         Example(

@@ -26,6 +26,7 @@ from tidelog.language.syntax import Fact, Value
 from tidelog.language.syntax_json import value_from_json, value_to_json
 from tidelog.language.time_like import DurationLike, to_duration
 from tidelog.language.time_text import format_iso
+from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.timeline.interval import INF, Bound, Time, format_time, read_time
 
 Args = tuple[Value, ...]
@@ -294,7 +295,8 @@ def render_alerts(alerts: Iterable[Alert], form: str = "text", iso: bool = False
     lines = []
     for alert in alerts:
         if form == "text":
-            lines.append(format_change(alert, iso) if isinstance(alert, Change) else format_fact(alert, iso))
+            text = format_change(alert, iso) if isinstance(alert, Change) else format_fact(alert, iso)
+            lines.append((alert.change if isinstance(alert, AnswerChange) else "") + text)
         else:
             lines.append(json.dumps(_to_json(alert, iso), ensure_ascii=False))
     return "".join(line + "\n" for line in lines).encode()
@@ -335,6 +337,8 @@ def _to_json(alert: Alert, iso: bool) -> dict[str, Any]:
         held = alert.interval
         ends = {"start": _format_time(held.lo, iso), "end": _format_time(held.hi, iso), "closed": held.closed}
         found |= ends
+    if isinstance(alert, AnswerChange):
+        found = {"change": alert.change, "known": _format_time(alert.known, iso), **found}
     return {**found, "predicate": alert.predicate, "args": [json_value(value) for value in alert.args]}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -71,9 +71,9 @@ class AnswerChanges(Answers):
 
 
 def build_change_sheet(
-    changes: AnswerChanges | list[Fact],
+    changes: Iterable[object],
     arity: int = 0,
-    names: tuple[str, ...] | None = None,
+    names: Sequence[str] | None = None,
     times: tuple[int, ...] = (),
 ) -> Sheet:
     """Build the table of changes: like that of answers, with the columns `change` and `known` in front."""
