@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.data.relation import Key, Relation, refine_pairs
-from tidelog.timeline.grid import NEG_INF
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -26,6 +25,8 @@ Bools = NDArray[np.bool_]
 Assertion = tuple[str, tuple[int, ...], int, int]
 #: The epoch of rows that were not given to the evaluation yet.
 PENDING = 1 << 62
+#: Blocks of this many rows are not joined to others.
+LARGE = 1 << 13
 
 
 @dataclass
@@ -98,7 +99,7 @@ class AssertionLedger:
         blocks = target.setdefault(key, [])
         blocks.append(block)
         # Blocks of like size are joined, so that there are few of them and each row is copied a few times.
-        while len(blocks) > 1 and 2 * len(blocks[-1]) >= len(blocks[-2]):
+        while len(blocks) > 1 and len(blocks[-2]) < LARGE and 2 * len(blocks[-1]) >= len(blocks[-2]):
             blocks[-2:] = [_join(blocks[-2:])]
 
     def take_due(self, now: int, epoch: int) -> dict[Key, Relation]:
@@ -279,4 +280,4 @@ def assertion_of(predicate: str, rows: Relation, row: int) -> Assertion:
 
 def start_of(lo: Int64s) -> Int64s:
     """Return the start of intervals in doubled ticks, whether it is open or not."""
-    return np.where(lo == NEG_INF, NEG_INF, (lo >> 1) << 1)
+    return lo & -2  # which leaves NEG_INF as it is

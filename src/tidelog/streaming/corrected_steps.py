@@ -329,7 +329,11 @@ class AheadInOrder:
         """Note the rows and answers of the steps that were given out."""
         todo, rows = self.batch.todo, self.rows
         clocks = todo.clocks.tolist()
-        if self.first or self.given < len(clocks) or self.feed.last < POS_INF:
+        if self.feed.stand.longest == 0:
+            # No row is behind the clock, so that each came at its start.
+            before = clocks[self.first - 1] if self.first else NEG_INF
+            rows = self.feed.corrections.select_started(rows, before, clocks[self.given - 1], self.feed.last)
+        elif self.first or self.given < len(clocks) or self.feed.last < POS_INF:
             arrived = self.feed.arrived
             first = arrived.end_of(clocks[self.first - 1]) if self.first else self.arrival
             stop = arrived.end_of(clocks[self.given - 1])

@@ -215,6 +215,22 @@ class Corrections:
         waits = self.ledger.waiting or self.ledger.has_pending or self._outdated
         return bool(waits or (output is not None and not output.begun))
 
+    def select_started(self, rows: Relations, after: int, until: int, last: int) -> Relations:
+        """Return the rows that start after a position, not after another, and do not begin to hold after `last`."""
+        found: Relations = {}
+        for key, relation in rows.items():
+            starts = self.start_positions(relation)
+            if (starts[1:] >= starts[:-1]).all():
+                first, stop = np.searchsorted(starts, [after, until], "right")
+                part = relation.cut(int(first), int(stop))
+            else:
+                part = relation.select((starts > after) & (starts <= until))
+            if last < POS_INF:
+                part = part.select(self.first_positions(part) <= last)
+            if len(part):
+                found[key] = part
+        return found
+
     def starts_before(self, rows: Relations) -> bool:
         """Return whether any row starts before output times that are multiples begin."""
         if self.first_start == NEG_INF:
