@@ -265,6 +265,6 @@ def examine_numeric_corrections(case: Case, seed: int) -> str:
     try:
         return next(examine_corrections(case, seed), "")
     except tl.TidelogError as error:
-        if {diagnostic.code for diagnostic in error.diagnostics} <= {"TL312", "TL313"}:
+        if {diagnostic.code for diagnostic in error.diagnostics} <= {"TL311", "TL312", "TL313"}:
             return ""
         raise

@@ -369,7 +369,7 @@ class StreamSession:
             return self._take_back_closed(step) if self.closed else step.answers
         before = self.alerts.silenced
         alerts = (
-            compute_last_alerts(self.alerts, step.answers, reasoner.stopped_at)
+            compute_last_alerts(self.alerts, step.answers, reasoner.stopped_at, reasoner)
             if last
             else compute_alerts(reasoner, self.alerts, step.answers)
         )

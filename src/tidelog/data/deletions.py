@@ -6,12 +6,14 @@ apart only where facts are taken (`tidelog.streaming.corrections`) or refused (`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tidelog.data.relation import Columns, Key, Relation
+from tidelog.language.syntax import Fact
 
 #: The first character of the relation that holds the deletions of a predicate, and of a deletion as text.
 DELETION_MARK = "-"
@@ -45,6 +47,17 @@ def strip_mark(predicate: str) -> str:
 def has_deletions(relations: dict[Key, Relation]) -> bool:
     """Return whether there is a deletion among facts."""
     return any(is_deletion(predicate) and len(relation) for (predicate, _), relation in relations.items())
+
+
+def remove_deleted(facts: Iterable[Fact]) -> Counter[Fact]:
+    """Return facts without deletions and without what these delete."""
+    inserted, deleted = Counter[Fact](), Counter[Fact]()
+    for fact in facts.elements() if isinstance(facts, Counter) else facts:
+        if is_deletion(fact.predicate):
+            deleted[replace(fact, predicate=strip_mark(fact.predicate))] += 1
+        else:
+            inserted[fact] += 1
+    return inserted - deleted
 
 
 def find_op_column(names: Sequence[str], declared: str | None, by_name: bool) -> int | None:

@@ -77,11 +77,17 @@ def build_change_sheet(
     times: tuple[int, ...] = (),
 ) -> Sheet:
     """Build the table of changes: like that of answers, with the columns `change` and `known` in front."""
-    from tidelog.data.fact_sheet import Sheet, build_fact_sheet
+    from tidelog.data.fact_sheet import build_fact_sheet
 
     found = [change for change in changes if isinstance(change, AnswerChange)]
-    plain = build_fact_sheet(found, arity, names, times)
-    rows = [(change.change, change.known, *row) for change, row in zip(found, plain.rows, strict=True)]
+    return add_change_columns(build_fact_sheet(found, arity, names, times), [(c.change, c.known) for c in found])
+
+
+def add_change_columns(plain: Sheet, changes: Sequence[tuple[Sign, Time]]) -> Sheet:
+    """Add the columns `change` and `known` to the rows of a table."""
+    from tidelog.data.fact_sheet import Sheet
+
+    rows = [(*change, *row) for change, row in zip(changes, plain.rows, strict=True)]
     return Sheet(("change", "known", *plain.names), ("text", "time", *plain.kinds), rows)
 
 

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
-from tidelog.engine.stream_kernel import ANSWERS_END, LAST, NOW
+from tidelog.data.relation import to_facts
+from tidelog.engine.stream_kernel import ANSWERS_END, FRONTIER, LAST, NOW
+from tidelog.language.fact_text import format_fact
 from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_time
 from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answer_segments import Difference
@@ -124,6 +126,7 @@ def _take_step(
     late: list[FactGroup],
     began: int,
 ) -> ChangeStep:
+    frontier = int(reasoner.evaluation.at[FRONTIER])
     result = corrections.take(now, over, arrivals)
     reasoner.facts_taken += result.taken
     reasoner.late_count += len(late)
@@ -133,10 +136,22 @@ def _take_step(
     plain = StreamStep(now, evaluation.grid, result.taken, *result.held, perf_counter_ns() - began, nothing, late_facts)
     step = build_change_step(plain, evaluation, result.changes)
     reasoner.last_step = step
+    if reasoner.fact_log is not None:
+        reasoner.fact_log.add_changes(step.answers, _name_causes(corrections, arrivals, frontier))
     if result.violated:
         result.violated.step = step
         raise result.violated
     return step
+
+
+def _name_causes(corrections: Corrections, arrivals: Arrivals, frontier: int) -> Iterator[str]:
+    """Yield the late facts and the deletions of a step, as text."""
+    symbols, denominator = corrections.evaluation.symbols, corrections.evaluation.grid.denominator
+    for rows in arrivals.inserted.values():
+        late = rows.select(corrections.first_positions(rows) <= frontier)
+        yield from (format_fact(fact) for fact in to_facts(symbols, denominator, late))
+    for rows in arrivals.deleted.values():
+        yield from (f"-{format_fact(fact)}" for fact in to_facts(symbols, denominator, rows))
 
 
 def build_change_step(
@@ -287,6 +302,8 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
                     ahead.note()
                 step = ChangeStep(record, Answers(0, found, 0, found.symbols), record.answers)
                 reasoner.last_step = step
+                if reasoner.fact_log is not None:
+                    reasoner.fact_log.add_changes(step.answers, ())
                 yield step
                 if feed.is_outdated:
                     return

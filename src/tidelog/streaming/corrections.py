@@ -12,20 +12,19 @@ oldest that is ever needed. It is also what a saved state holds, with the assert
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import is_deletion, name_deletions, strip_mark
 from tidelog.data.relation import Columns, Key, Relation, finer
 from tidelog.engine.fact_store import Rows
-from tidelog.engine.stream_kernel import CLOSED, FRONTIER, NOW
+from tidelog.engine.stream_kernel import CLOSED, FRONTIER, NOW, REPORTED
 from tidelog.streaming.answer_segments import AnswerSegments, Difference, TimedRows, compare
 from tidelog.streaming.answers import AnswerColumns, FactGroup
 from tidelog.streaming.assertion_ledger import PENDING, AssertionLedger, Int64s, assertion_of, start_of
@@ -81,9 +80,9 @@ class Corrections:
         #: Where output times that are multiples begin: with the first row.
         self.first_start = NEG_INF
         self._words = 0
-        self._violations: set[str] = set()
+        self.violations: set[str] = set()
         #: Whether the rules have changed, so that the next step compares all answers that can still be corrected.
-        self._outdated = False
+        self.is_outdated = False
 
     # Positions
 
@@ -92,6 +91,11 @@ class Corrections:
         """How far corrections reach back, as a grid distance."""
         grid = self.evaluation.grid
         return int(self.length * grid.denominator * grid.tick)
+
+    @property
+    def final_until(self) -> int:
+        """The position before which answers have ended that can no longer be corrected."""
+        return int(self.checkpoints[0].mark.at[REPORTED])
 
     @property
     def unmatched(self) -> int:
@@ -155,8 +159,8 @@ class Corrections:
             first_late = min(first_late, self._insert(key, rows, frontier))
         first_epoch = self.delete(arrivals.deleted)
         due = self.ledger.take_due(now if evaluation.grid.dense else 2 * now, self.epoch)
-        if self._outdated:
-            first_epoch, self._outdated = 0, False
+        if self.is_outdated:
+            first_epoch, self.is_outdated = 0, False
         if first_late == POS_INF and first_epoch == PENDING:
             found, violated = self._run(due, now, over)
             changes = Difference.of_added(found)
@@ -170,7 +174,7 @@ class Corrections:
         """Take the rows that start in the future, at the end of the stream."""
         at = self.evaluation.at
         now, over = int(at[NOW]), bool(at[CLOSED] >= at[NOW])
-        result = self.take(now, over, Arrivals({}, {})) if self._outdated else None
+        result = self.take(now, over, Arrivals({}, {})) if self.is_outdated else None
         changes = result.changes if result else None
         found, violated = self._run(self.ledger.take_due(POS_INF, self.epoch), now, over)
         return StepResult(
@@ -212,7 +216,7 @@ class Corrections:
     def is_special(self) -> bool:
         """Whether even a step in order needs a look at what waits: deletions, future rows, changed rules."""
         output = self.evaluation.output
-        waits = self.ledger.waiting or self.ledger.has_pending or self._outdated
+        waits = self.ledger.waiting or self.ledger.has_pending or self.is_outdated
         return bool(waits or (output is not None and not output.begun))
 
     def select_started(self, rows: Relations, after: int, until: int, last: int) -> Relations:
@@ -311,10 +315,10 @@ class Corrections:
         before = self.answers.take_after(base.epoch)
         go_back(evaluation, base.mark.copy())
         self.replays += 1
-        after, violated = self._catch_up(base.epoch, [*stops, (now, over)])
+        after, violated = self.catch_up(base.epoch, [*stops, (now, over)])
         return compare(before, after, evaluation.task.arity, evaluation.grid.dense), violated
 
-    def _catch_up(self, epoch: int, stops: list[tuple[int, bool]]) -> tuple[list[TimedRows], Inconsistent | None]:
+    def catch_up(self, epoch: int, stops: list[tuple[int, bool]]) -> tuple[list[TimedRows], Inconsistent | None]:
         """Give the evaluation, which is at the end of an epoch, all rows since then; return the answers.
 
         `stops` are positions of the clock, and whether they are over; at all but the last, a checkpoint is taken.
@@ -368,9 +372,9 @@ class Corrections:
 
     def note_violation(self, violated: Inconsistent | None) -> Inconsistent | None:
         """Return a violated constraint, unless it was reported before: a replay finds it again."""
-        if violated is None or str(violated) in self._violations:
+        if violated is None or str(violated) in self.violations:
             return None
-        self._violations.add(str(violated))
+        self.violations.add(str(violated))
         return violated
 
     # Other numbers of constants, other grids, saved states
@@ -388,7 +392,7 @@ class Corrections:
         self.checkpoints = [Checkpoint(mark_evaluation(evaluation, numbers=True), base.epoch)]
         if now > base.now:
             self.answers.take_after(base.epoch)
-            self._catch_up(
+            self.catch_up(
                 base.epoch, [(finer(position, factor), is_over) for position, is_over in [*stops, (now, over)]]
             )
 
@@ -426,46 +430,3 @@ class Corrections:
             yield
         finally:
             go_back(self.evaluation, now)
-
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return everything but the oldest checkpoint, as JSON values and arrays."""
-        evaluation = self.evaluation
-        rows, arrays = self.ledger.state()
-        denominator, given = self.answers.state(evaluation.task.arity, evaluation.grid.dense)
-        meta = {
-            "length": str(self.length),
-            "denominator": evaluation.grid.denominator,
-            "epoch": self.checkpoints[0].epoch,
-            "now": int(evaluation.at[NOW]),
-            "over": bool(evaluation.at[CLOSED] >= evaluation.at[NOW]),
-            "stops": [[checkpoint.now, checkpoint.over] for checkpoint in self.checkpoints[1:]],
-            "first_start": self.first_start,
-            "ledger": rows,
-            "given": denominator,
-            "unmatched": self.unmatched_before,
-            "violations": sorted(self._violations),
-        }
-        return meta, arrays | given
-
-    def restore(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], ids: Any, changed: bool) -> None:
-        """Take over a saved state; the evaluation is that of its oldest checkpoint.
-
-        With changed rules, the next step reports how the answers that can still be corrected differ.
-        """
-        evaluation = self.evaluation
-        factor = evaluation.grid.denominator // meta["denominator"]
-        self.ledger = AssertionLedger.restore(meta["ledger"], arrays, ids)
-        self.ledger.refine(factor)
-        self.first_start = finer(meta["first_start"], factor)
-        self.unmatched_before, self._violations = meta["unmatched"], set(meta["violations"])
-        base = Checkpoint(mark_evaluation(evaluation, numbers=True), meta["epoch"])
-        self.checkpoints, self.epoch = [base], base.epoch + 1
-        stops = [*meta["stops"], [meta["now"], meta["over"]]]
-        if stops[-1][0] > base.now:
-            self._catch_up(base.epoch, [(finer(at, factor), is_over) for at, is_over in stops if at > base.now])
-        args, times = arrays["given.args"], arrays["given.times"]
-        if changed and len(args) == evaluation.task.arity:
-            rows = Rows(args if ids is None else ids[args], times[0], times[1])
-            self.answers.take_after(base.epoch)
-            self.answers.put(self.epoch, TimedRows(rows, meta["given"]))
-            self._outdated = True

@@ -21,6 +21,7 @@ from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json, program_to_json
 from tidelog.language.syntax_json import nodes_to_json
 from tidelog.streaming.compiled_query import compile_query
+from tidelog.streaming.correction_state import dump_corrections, restore_corrections
 from tidelog.streaming.output_times import OutputTimesLike
 from tidelog.streaming.state_format import unpack
 from tidelog.streaming.state_migration import SavedState, describe_migration, select_kept_facts
@@ -37,7 +38,7 @@ def dump_reasoner(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     """Return the whole state of a reasoner, as JSON values and arrays."""
     if reasoner.corrections is None:
         return _dump_evaluation(reasoner)
-    kept, more = reasoner.corrections.state()
+    kept, more = dump_corrections(reasoner.corrections)
     with reasoner.corrections.at_oldest_checkpoint():
         meta, arrays = _dump_evaluation(reasoner)
     return meta | {"corrections": kept}, arrays | more
@@ -89,7 +90,7 @@ def restore_reasoner(
     if meta["at"] is not None:
         reasoner.evaluation.restore_times(meta["at"], at)
     if reasoner.corrections is not None:
-        reasoner.corrections.restore(meta["corrections"], arrays, ids, changed)
+        restore_corrections(reasoner.corrections, meta["corrections"], arrays, ids, changed)
     return notes
 
 
