@@ -9,7 +9,8 @@
 - `temporal_recursion`: negation and aggregates in a recursion that goes back in time, slice by slice.
 - `numeric_steps`, `running_numbers`: calculations and aggregations between the runs of the machine, all at once or
   forward in time; `tidelog.numeric` computes them.
-- `stream_kernel`, `agenda`, `retention`: the steps of a stream, the atoms to re-evaluate, and which facts to forget.
+- `stream_kernel`, `agenda`, `retention`, `time_heap`: the steps of a stream, the atoms to re-evaluate, which facts to
+  forget, and the output times to come.
 
 Read `plan_machine.py` first; `compiler.opcodes` describes the words of its plans.
 """
