@@ -2,9 +2,8 @@
 
 A column `time` says when a fact holds; or `start` and `end` do, with `closed` (`both`, `left`, `right`, `neither`)
 unless both ends are closed. Without any of these columns, the facts are background knowledge. Every other column is an
-argument, in the order of the file, except a column `op` in a stream that takes corrections, which says whether the row
-is inserted or deleted. Times are numbers, dates or timestamps (UTC unless they have an offset). A schema
-may say otherwise: which columns are read, their types, and the unit and zone of times (`tidelog.data.schema`).
+argument, in the order of the file (`op` is none where corrections are taken: it tells which rows are deleted). Times
+are numbers, dates or timestamps (UTC unless they have an offset). A schema may say otherwise (`tidelog.data.schema`).
 
 Numbers are read exactly: `0.1` in CSV or JSON is one tenth, and a float of Parquet is the shortest decimal number that
 represents it.
@@ -169,8 +168,7 @@ class _Table:
         column = self.cells.columns[i]
         given = column if isinstance(column, list) else column.to_pylist()
         deleted = read_operations(given)
-        bad = np.flatnonzero([one is None for one in deleted])
-        if len(bad):
+        if len(bad := np.flatnonzero([one is None for one in deleted])):
             raise self._error(bad, i, lambda row: f"`{given[row]}` is not one of {', '.join(OPERATIONS)}")
         return list(map(bool, deleted))
 

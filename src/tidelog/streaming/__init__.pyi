@@ -19,5 +19,6 @@ from tidelog.streaming.answers import RuleCost as RuleCost
 from tidelog.streaming.answers import StreamStep as StreamStep
 from tidelog.streaming.output_times import DelayLike as DelayLike
 from tidelog.streaming.output_times import OutputTimesLike as OutputTimesLike
+from tidelog.streaming.output_times import PastLengths as PastLengths
 from tidelog.streaming.reasoner import Reasoner as Reasoner
 from tidelog.streaming.watch import Watch as Watch

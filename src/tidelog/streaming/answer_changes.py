@@ -23,7 +23,7 @@ Sign = Literal["+", "-"]
 class AnswerChange(Fact):
     """An answer that was added (`+`) or taken back (`-`), and the clock at which that was reported."""
 
-    change: Sign
+    change: Literal["+", "-"]
     known: Time
 
     def __str__(self) -> str:

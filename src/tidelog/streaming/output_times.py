@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 from math import ceil, lcm
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -25,6 +25,20 @@ MANY = 100_000
 OutputTimesLike = str | Iterable[TimeLike]
 #: How late facts may arrive: for all predicates, or by predicate (None: all others).
 DelayLike = DurationLike | Mapping[str, DurationLike] | Mapping[str | None, DurationLike]
+
+
+class PastLengths(TypedDict, total=False):
+    """For how long a reasoner looks back: facts that it remembers for `explain`, and corrections that it takes."""
+
+    remember: DurationLike | None
+    corrections: DurationLike | None
+
+
+def read_past_lengths(lengths: PastLengths) -> tuple[DurationLike | None, DurationLike | None]:
+    """Return what to remember and for how long to take corrections; raise a TypeError for other names."""
+    if unknown := lengths.keys() - PastLengths.__annotations__.keys():
+        raise TypeError(f"Reasoner() got an unexpected keyword argument {min(unknown)!r}")
+    return lengths.get("remember"), lengths.get("corrections")
 
 
 def parse_delays(delay: DelayLike) -> dict[str | None, Fraction]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.compiler.choose_grid import find_grid
@@ -37,7 +37,14 @@ from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.fact_input import read_facts
 from tidelog.streaming.fact_log import FactLog, explain_from_log
 from tidelog.streaming.feeding import NO_FACTS, count_late, feed_in_order
-from tidelog.streaming.output_times import DelayLike, OutputTimesLike, parse_corrections, parse_delays
+from tidelog.streaming.output_times import (
+    DelayLike,
+    OutputTimesLike,
+    PastLengths,
+    parse_corrections,
+    parse_delays,
+    read_past_lengths,
+)
 from tidelog.streaming.query_evaluation import Evaluation
 from tidelog.streaming.speculation import Speculation
 from tidelog.streaming.state_format import pack, unpack
@@ -72,8 +79,7 @@ class Reasoner:
         delay: DelayLike = 0,
         memory: Memory | None = None,
         at: OutputTimesLike | None = None,
-        remember: DurationLike | None = None,
-        corrections: DurationLike | None = None,
+        **lengths: Unpack[PastLengths],
     ) -> None:
         """Prepare the query `query` over the rules of `program`.
 
@@ -83,6 +89,7 @@ class Reasoner:
         of time (or `"inf"`: all) for `explain`, beyond what the rules need. `corrections` is for how long late facts
         and deletions (`-P(a)@3`) are taken: answers are then an `AnswerChange` each, added or taken back.
         """
+        remember, corrections = read_past_lengths(lengths)
         check_program(program, Target("stream", (query,), timeline))
         self.program = program
         self.query = query
