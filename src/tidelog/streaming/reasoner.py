@@ -108,8 +108,8 @@ class Reasoner:
         #: Whether times were given as dates, so that answers are printed with dates.
         self.dates = data.dates
         length = parse_corrections(corrections, delays, memory)
-        lengths = [*delays.values(), *([] if length is None else [length])]
-        grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in lengths)])
+        waits = [*delays.values(), *([] if length is None else [length])]
+        grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in waits)])
         #: The facts held and the position in the stream. During `feed` it may be ahead of the last step given out.
         kept = "generic" if length is not None else memory
         self.evaluation = Evaluation(program, query, grid, choose_memory(program, query, grid, kept), delays, at)
