@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 import aggregates
-import frames
 import corrections
+import frames
 import streaming
 import tidelog as tl
 from table_rows import Row, measure

@@ -5,11 +5,13 @@
     python tests/support/fuzz.py --seconds 600 --numbers
     python tests/support/fuzz.py --seconds 600 --numbers --streaming
     python tests/support/fuzz.py --seconds 600 --view
+    python tests/support/fuzz.py --seconds 600 --corrections
 
 With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. With
-`--numbers`, programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle for them. With
-`--view`, facts are inserted and deleted, with and without numbers, and after each update the view is compared with what
-is computed from scratch. The smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
+`--corrections`, streams have late facts and deletions, and are compared with runs from scratch. With `--numbers`,
+programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle for them. With `--view`,
+facts are inserted and deleted, with and without numbers, and after each update the view is compared with what is
+computed from scratch. The smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 import tidelog as tl
+from corrected_streams import describe_history, examine_corrections
 from examine import examine, examine_restrictions, format_as_behaviour
 from keyed_programs import keyed_cases
 from numeric_examine import format_numeric_case, judge_batch, judge_stream
@@ -46,6 +49,7 @@ from strategies import Case, Features, cases
 from streams import Plan, choose_plan, plans
 from streams_random import describe, examine_stream
 from test_batch import PARTS
+from test_corrections import PARTS as CORRECTED_PARTS
 from test_numbers import PARTS as NUMERIC_PARTS
 from test_numbers import stream_features
 from test_streaming import PARTS as STREAMING_PARTS
@@ -152,13 +156,47 @@ def hunt_views(part: Features, start: int, deadline: float, seen: Counter[str]) 
 
 def find_view_complaint(history: History, seen: Counter[str]) -> str:
     """Return what is wrong with a view that lives through a history, or an empty text."""
-    signal.alarm(TIMEOUT_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, TIMEOUT_SECONDS)
     try:
         return next(examine_history(history, seen), "")
     except Exception as error:  # every exception is a finding
         return f"{UNEXPECTED}{type(error).__name__}: {error}"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def hunt_corrections(part: Features, start: int, deadline: float) -> str | None:
+    """Run one round of streams with corrections; return the smallest failing case as text, or None."""
+    smallest = ""
+
+    @seed(start)
+    @settings(
+        max_examples=PROGRAMS_PER_ROUND,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+    )
+    @given(cases(part), st.integers(0, 10**6))
+    def search(case: Case, number: int) -> None:
+        nonlocal smallest
+        if time.monotonic() > deadline:
+            return
+        signal.setitimer(signal.ITIMER_PROF, TIMEOUT_SECONDS)
+        try:
+            found = next(examine_corrections(case, number), None)
+        except Exception as error:  # every exception is a finding
+            found = f"{type(error).__name__}: {error}"
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        if found:
+            text = describe_history(found, case, number)
+            smallest = text if not smallest or len(text) < len(smallest) else smallest
+
+    search()
+    return smallest or None
 
 
 def hunt_numbers(part: Numbers, start: int, deadline: float, *, streaming: bool) -> str | None:
@@ -220,11 +258,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="how long to look (default 60)")
     parser.add_argument("--seed", type=int, default=None, help="the first seed (default: random)")
     parser.add_argument("--streaming", action="store_true", help="run programs over streams instead of in batch")
+    parser.add_argument("--corrections", action="store_true", help="run programs over streams with corrections")
     parser.add_argument("--numbers", action="store_true", help="run programs with arithmetic and aggregates")
     parser.add_argument(
         "--view", action="store_true", help="insert and delete facts, and keep a view of all that holds"
     )
-    names = sorted({*PARTS, *STREAMING_PARTS, *NUMERIC_PARTS})
+    names = sorted({*PARTS, *STREAMING_PARTS, *NUMERIC_PARTS, *CORRECTED_PARTS})
     parser.add_argument("--part", choices=names, help="only this part of the language")
     options = parser.parse_args()
     first = options.seed if options.seed is not None else random.randrange(10**6)
@@ -238,6 +277,8 @@ def main() -> int:
     if options.view:
         numeric = {f"numbers: {name}": part.features for name, part in NUMERIC_PARTS.items()}
         parts = {**PARTS, **numeric}
+    if options.corrections:
+        parts = CORRECTED_PARTS
     if options.part:
         parts = {options.part: parts[options.part]}
     for number in itertools.count(first):
@@ -246,6 +287,8 @@ def main() -> int:
             part = replace(part, endless_data=number % 2 == 0)
             if options.view:
                 found = hunt_views(part, number, deadline, seen)
+            elif options.corrections:
+                found = hunt_corrections(part, number, deadline)
             else:
                 search = partial(hunt_numbers, part) if isinstance(part, Numbers) else partial(hunt, part)
                 found = search(number, deadline, streaming=options.streaming)

@@ -1,7 +1,7 @@
 """The `tidelog` command line: one module per command, named after it. Read `main.py` first.
 
-The commands: `check`, `demo`, `entails`, `explain`, `explain_code`, `fmt`, `generate`, `hypothesise`, `infer`,
-`lsp`, `materialise`, `mcp`, `report`, `run`, `stable`, `state`, `stream`, `test`, `warm`, `window`.
+The commands: `as_of`, `check`, `demo`, `entails`, `explain`, `explain_code`, `fmt`, `generate`, `hypothesise`,
+`infer`, `lsp`, `materialise`, `mcp`, `report`, `run`, `stable`, `state`, `stream`, `test`, `warm`, `window`.
 
 Shared by the commands: `options.py` (options and the parsers of their values), `program_input.py` (load rules and
 data), `schema_option.py` and `bad_rows.py` (`--schema`, `--bad-rows`), `warning_output.py` (warnings and `--strict`),

@@ -37,11 +37,12 @@ class StreamArguments:
     objects: int | None
     every: Fraction | None
     step: Fraction | None
+    corrections: Fraction | None
     data: tuple[str, ...]
 
     @property
     def is_given(self) -> bool:
-        return self.objects is not None or bool(self.every or self.step or self.data)
+        return self.objects is not None or bool(self.every or self.step or self.corrections or self.data)
 
 
 @click.command(short_help="Parse rules and report what kind of program they are.")
@@ -54,6 +55,9 @@ class StreamArguments:
     "--every", metavar="G", callback=parse_positive_length, help="All times of the stream are multiples of G."
 )
 @click.option("--step", metavar="S", callback=parse_positive_length, help="The step of the stream. Default: G, or 1.")
+@click.option(
+    "--corrections", metavar="H", callback=parse_positive_length, help="Say what corrections for H keep in memory."
+)
 @click.option(
     "--data", metavar="FILE", multiple=True, help="Count the constants of FILE, and compute G from its times."
 )
@@ -94,12 +98,15 @@ def check(
     if plan == "stream" and query is None:
         raise click.UsageError("--stream-plan needs --query: a stream answers one query")
     if plan is None and query is None and stream.is_given:
-        raise click.UsageError("--objects, --every, --step and --data need --query: they describe its stream")
+        raise click.UsageError(
+            "--objects, --every, --step, --corrections and --data need --query: they describe its stream"
+        )
     require_single_stdin(rules, *stream.data)
     if watch and "-" in (rules, *stream.data):
         raise click.UsageError("--watch needs files; standard input does not change")
 
     from tidelog.language.program import Program
+    from tidelog.windows.memory_report import describe_corrections
 
     def build_text() -> str:
         program = Program.load(rules)
@@ -107,6 +114,9 @@ def check(
             return _format_plan(program, query, timeline, stream.data if plan == "batch" else None)
         facts = _load_facts(program, stream.data) if stream.data else None
         report = _build_report(program, query, timeline, _describe_stream(program, stream, facts))
+        if stream.corrections is not None:
+            kept = describe_corrections(stream.corrections, facts)
+            report = replace(report, keeps=(*(report.keeps or ()), kept))
         if facts is not None and not report.problems:
             from tidelog.data.input_warnings import find_warnings
 

@@ -24,6 +24,7 @@ PIPE_CLOSED = 141
 
 #: The commands; each is in the module of its name.
 _COMMANDS = (
+    "as-of",
     "check",
     "demo",
     "entails",

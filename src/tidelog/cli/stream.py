@@ -57,6 +57,7 @@ def stream(
     """
     from tidelog.analysis.program_warnings import find_program_warnings
     from tidelog.cli.signals import stop_on_signal
+    from tidelog.data.schema import Schema
     from tidelog.errors import TidelogError
     from tidelog.language.program import Program
 
@@ -87,6 +88,9 @@ def stream(
         session = StreamSession(domain.program if domain else program, options, run.step, run.until, output, domain)
         session.strict = run.strict
         session.begin(files.background, files.state, run.changed, schema)
+        if session.options.corrections is not None:
+            schema = replace(schema or Schema(), takes_changes=True)
+            output.corrections = True
         output.changes = session.options.alerts is not None and bool(session.options.alerts.changes)
         output.open(session.resumed)
         mode = "ab" if session.resumed else "wb"
@@ -119,6 +123,7 @@ def _check_output_file(files: StreamFiles, output: str | None) -> None:
 def _build_query_options(program: Program, query: QueryArguments, alerts: AlertArguments) -> QueryOptions:
     from tidelog.cli.stream_state import QueryOptions
     from tidelog.streaming.alerts import parse_alert_options
+    from tidelog.streaming.output_times import parse_corrections, parse_delays
 
     alert_options = parse_alert_options(
         changes=alerts.changes,
@@ -128,7 +133,9 @@ def _build_query_options(program: Program, query: QueryArguments, alerts: AlertA
         arity=program.predicates.get(query.query),
         points=query.at is not None,
     )
-    return QueryOptions(query.query, query.timeline, query.memory, query.at, query.delay, alert_options)
+    parse_corrections(query.corrections, parse_delays(query.delay), query.memory)
+    kept = query.timeline, query.memory, query.at
+    return QueryOptions(query.query, *kept, query.delay, alert_options, query.corrections)
 
 
 def _prove_window(program: Program, query: str, objects: str) -> ClosedDomain:

@@ -71,6 +71,8 @@ class QueryArguments:
     at: str | None
     #: How late facts may arrive, by predicate; None stands for all others.
     delay: dict[str | None, Fraction]
+    #: For how long late facts and deletions are taken, if at all.
+    corrections: Fraction | None
     objects: str | None
 
 
@@ -132,6 +134,10 @@ def _parse_delays(
             )
         delays[predicate] = parse_length(length)
     return delays
+
+
+def _parse_corrections(context: click.Context, option: click.Parameter, value: str | None) -> Fraction | None:
+    return None if value is None else parse_length(value)
 
 
 def _check_output_times(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -223,6 +229,12 @@ _QUERY_OPTIONS: tuple[Option, ...] = (
         multiple=True,
         callback=_parse_delays,
         help="Facts may arrive up to D late, in any order, like 5s; for one predicate: Temp=5s. May be repeated.",
+    ),
+    click.option(
+        "--corrections",
+        metavar="H",
+        callback=_parse_corrections,
+        help="Take late facts and deletions (-P(a)@3) for H, like 1h, and print how they change the answers: + and -.",
     ),
     click.option(
         "--objects",

@@ -16,7 +16,8 @@ from tidelog.cli.fact_output import add_column_names
 from tidelog.cli.standard_output import write_stdout
 from tidelog.data.fact_sheet import render_csv, render_parquet
 from tidelog.language.time_text import format_iso
-from tidelog.streaming.alerts import Alert, alert_time, build_alert_sheet, render_alerts
+from tidelog.streaming.alerts import Alert, WithdrawableChange, alert_time, build_alert_sheet, render_alerts
+from tidelog.streaming.answer_changes import add_change_columns, build_change_sheet
 from tidelog.streaming.answers import Answers, StreamStep
 from tidelog.timeline.interval import format_time
 
@@ -40,6 +41,8 @@ class StreamOutput:
     #: The arity of the answers, and whether their starts and ends are printed.
     arity: int = 0
     changes: bool = False
+    #: Whether answers are added and taken back.
+    corrections: bool = False
     #: The positions of arguments that are times.
     times: tuple[int, ...] = ()
     #: What a schema says about the columns of the answers.
@@ -100,7 +103,14 @@ class StreamOutput:
             self._file.close()
 
     def _build_sheet(self, answers: Iterable[Alert]) -> Sheet:
-        return build_alert_sheet(answers, self.arity, self.changes, self.names, self.times)
+        if self.corrections and not self.changes:
+            return build_change_sheet(answers, self.arity, self.names, self.times)
+        alerts = list(answers)
+        sheet = build_alert_sheet(alerts, self.arity, self.changes, self.names, self.times)
+        if not self.corrections:
+            return sheet
+        changes = [(alert.change, alert.known) for alert in alerts if isinstance(alert, WithdrawableChange)]
+        return add_change_columns(sheet, changes)
 
     def _name_columns(self, lines: bytes) -> bytes:
         """Add the names of the arguments to JSON, if a schema declares them."""

@@ -28,12 +28,16 @@ from tidelog.cli.wall_clock import WallClock
 from tidelog.cli.warning_output import show_warnings
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import strip_mark
 from tidelog.data.input_warnings import find_sort_warnings, find_untimed_tables
 from tidelog.data.time_units import find_unit_warnings
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
+from tidelog.language.fact_text import parse_fact
 from tidelog.language.program import Program
+from tidelog.language.syntax import Fact
 from tidelog.language.wording import plural
-from tidelog.streaming.alerts import AlertState
+from tidelog.streaming.alerts import Alert, AlertState
+from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.streaming.answers import StreamStep
 from tidelog.streaming.live_input import Position
 from tidelog.streaming.observer import Observer
@@ -131,6 +135,9 @@ def _print_notes(session: StreamSession) -> None:
         they_are = "it is" if output.late_facts == 1 else "they are"
         where = f"{they_are} in {output.late.name}" if output.late else "--late FILE keeps such facts"
         click.echo(f"{plural(output.late_facts, 'fact')} came too late; {where}", err=True)
+    if unmatched := session.reasoner.unmatched_count if session.reasoner else 0:
+        verb = "has" if unmatched == 1 else "have"
+        click.echo(f"{plural(unmatched, 'deletion')} {verb} found no fact to delete", err=True)
     if session.silenced:
         verb = "was" if session.silenced == 1 else "were"
         click.echo(f"{plural(session.silenced, 'answer')} {verb} silenced", err=True)
@@ -175,6 +182,8 @@ class StreamSession:
     unit_warned: bool = False
     #: Whether statistics of a step have been written; the first ones also say what leaving out rules saves.
     stats_written: bool = False
+    #: The answers that the end of the previous run closed, with corrections: they stand until the next step.
+    closed: list[Fact] = field(default_factory=list)
 
     def begin(
         self, background: tuple[str, ...], state: str | None, changed: bool, schema: Schema | None = None
@@ -190,7 +199,7 @@ class StreamSession:
 
     def note_input(self, data: Dataset) -> None:
         """Remember which predicates have facts; if strict, refuse facts that no rule reads as soon as they come."""
-        new = {name for name, _ in data.relations} - self.predicates
+        new = {strip_mark(name) for name, _ in data.relations} - self.predicates
         self.predicates |= new
         found = {warning.message: warning for warning in find_sort_warnings(self.program, data)}
         self.sort_warnings |= found
@@ -227,7 +236,8 @@ class StreamSession:
         data = self.read_times(data)
         goes_on = True
         if self.until is not None:
-            data, over = cut_after(data, self.until, max(self.options.delay.values(), default=Fraction(0)))
+            patience = self.options.corrections or max(self.options.delay.values(), default=Fraction(0))
+            data, over = cut_after(data, self.until, patience)
             goes_on = not over
         if self.before_stream:
             early, data = split_background(data)
@@ -275,6 +285,7 @@ class StreamSession:
                 delay=options.delay if None in options.delay else {**options.delay, None: Fraction(0)},
                 memory=options.memory,
                 at=options.at,
+                corrections=options.corrections,
             )
             self.digest = digest
             for observer in self.observers:
@@ -310,7 +321,10 @@ class StreamSession:
         if record:
             self.options = self.options.resume(record["options"], state, changed)
             self.digest = record["background"]
-            self.output.already_printed = frozenset(line.encode() for line in record.get("printed", []))
+            if self.options.corrections is None:
+                self.output.already_printed = frozenset(line.encode() for line in record.get("printed", []))
+            else:
+                self.closed = [parse_fact(line[1:])[0] for line in record.get("printed", []) if line[0] == "+"]
             self.output.stopped_at = Fraction(record.get("stopped_at", 0))
             if self.output.delivery:
                 self.output.delivery.resend(record.get("undelivered", {}))
@@ -354,15 +368,24 @@ class StreamSession:
     def _compute_answers(self, reasoner: Reasoner, step: StreamStep, last: bool) -> Printed:
         """Return the answers of a step, or its alerts if alerts are asked for."""
         if self.alerts is None:
-            return step.answers
+            return self._take_back_closed(step) if self.closed else step.answers
         before = self.alerts.silenced
         alerts = (
-            compute_last_alerts(self.alerts, step.answers, reasoner.stopped_at)
+            compute_last_alerts(self.alerts, step.answers, reasoner.stopped_at, reasoner)
             if last
             else compute_alerts(reasoner, self.alerts, step.answers)
         )
         self.silenced += self.alerts.silenced - before
         return alerts
+
+    def _take_back_closed(self, step: StreamStep) -> list[Alert]:
+        """Return the changes of the first step after a run that had closed intervals, which may go on."""
+        closed, self.closed = self.closed, []
+        changes = [change for change in step.answers if isinstance(change, AnswerChange)]
+        known = changes[0].known if changes else step.time
+        again = {change.fact for change in changes if change.change == "+"}
+        gone = [AnswerChange(f.predicate, f.args, f.interval, "-", known) for f in closed if f not in again]
+        return [*gone, *(change for change in changes if change.fact not in closed)]
 
     def _compute_more_stats(self, answers: Printed) -> dict[str, Any]:
         """Compute statistics that a step does not know.

@@ -27,6 +27,7 @@ class QueryOptions:
     at: str | None
     delay: dict[str | None, Fraction]
     alerts: AlertOptions | None
+    corrections: Fraction | None = None
 
     def to_json(self) -> dict[str, Any]:
         delay = {name or "": str(length) for name, length in self.delay.items()}
@@ -37,6 +38,7 @@ class QueryOptions:
             "memory": self.memory,
             "at": self.at,
             "delay": delay,
+            "corrections": None if self.corrections is None else str(self.corrections),
             **dict.fromkeys(("changes", "dedupe", "cooldown", "per")),
             **alerts,
         }
@@ -55,7 +57,10 @@ class QueryOptions:
                 )
         delay = {name or None: Fraction(length) for name, length in recorded["delay"].items()}
         alerts = alert_options_from_json(recorded)
-        return QueryOptions(self.query, recorded["timeline"], recorded["memory"], recorded["at"], delay, alerts)
+        length = recorded.get("corrections")
+        corrections = None if length is None else Fraction(length)
+        kept = recorded["timeline"], recorded["memory"], recorded["at"]
+        return QueryOptions(self.query, *kept, delay, alerts, corrections)
 
 
 @dataclass(frozen=True)

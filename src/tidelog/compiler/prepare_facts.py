@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from tidelog.compiler.compiled_program import EngineName
 from tidelog.compiler.validate import program_arities, require_arities, require_integer_times
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import compares_with_value
+from tidelog.language.fact_text import format_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -51,9 +53,36 @@ class InputFormat:
 
     def check(self, data: Dataset, fact: Fact | None = None) -> None:
         """Raise where data whose times have been read does not fit."""
+        self._refuse_deletions(data)
         require_arities(self.arities, data, fact)
         if self.timeline == "integer":
             require_integer_times(data, self.engine)
+
+    def _refuse_deletions(self, data: Dataset) -> None:
+        """Raise TL407 for a deletion: who takes deletions has separated them before."""
+        from tidelog.data.deletions import has_deletions, is_deletion
+
+        given = dict(data.relations.keys())
+        column = next(
+            (
+                source
+                for source in data.sources
+                if source.column == "op" and self.arities.get(source.predicate, -1) + 1 == given.get(source.predicate)
+            ),
+            None,
+        )
+        if has_deletions(data.relations):
+            name = next(name for name, _ in data.relations if is_deletion(name))
+            first = next(fact for fact in data if fact.predicate == name)
+            problem = f"`{format_fact(first, data.dates)}` deletes a fact"
+        elif column is not None:
+            problem = f"the column `op` of {column.source} says which rows delete a fact"
+        else:
+            return
+        help = "a set of facts has no deletions: leave the facts out that do not hold; `tl.View` updates a model"
+        if self.engine == "stream":
+            help = "say for how long corrections are taken: --corrections 1h, or corrections= in Python"
+        raise TidelogError(Diagnostic("TL407", problem, help=help))
 
 
 def with_program_facts(program: Program, data: DataLike | None) -> Dataset:

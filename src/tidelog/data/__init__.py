@@ -16,6 +16,7 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `table_lines` | CSV and JSON Lines that are still being written, line by line |
 | `column_types`, `time_columns`, `arrow_calls` | the types of columns; columns of times; functions of Arrow |
 | `schema`, `schema_inference` | which columns a table has, and what they mean; a first schema, found in data |
+| `deletions` | deletions among facts, in fact text and in columns `op` |
 | `bad_rows`, `row_recovery` | rows that cannot be read: where they go; how they are separated from the others |
 | `input_warnings`, `time_units` | warnings about facts that do not fit the rules; times in different units |
 | `fact_printer`, `fact_sheet`, `notebook_view` | facts as text or JSON Lines; as a table; as HTML in notebooks |

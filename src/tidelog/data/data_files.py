@@ -189,7 +189,7 @@ def suggest_predicate(path: str) -> str:
 
 def read_cells_of(path: str) -> tuple[Cells, str]:
     """Read the cells of a table, and return them with the path of its file; raise TL207 for fact text."""
-    from tidelog.data.table_reader import read_table_cells
+    from tidelog.data.json_lines import read_table_cells
 
     source = parse_path(path)
     if source.form is None:
@@ -213,11 +213,12 @@ def choose_formats(source: Source, schema: Schema | None) -> list[TableFormat]:
 
     form, name = source.form or "csv", name_source(source.path)
     tables = schema.find_tables(source.path, source.predicate) if schema else []
+    changes = schema is not None and schema.takes_changes
     if not tables:
         predicate = source.require_predicate()
         table = schema.tables.get(predicate) if schema else None
-        return [TableFormat(form, predicate, name, table)]
-    return [TableFormat(form, table.predicate, name, table) for table in tables]
+        return [TableFormat(form, predicate, name, table, takes_changes=changes)]
+    return [TableFormat(form, table.predicate, name, table, takes_changes=changes) for table in tables]
 
 
 def _has_schema(source: Source, schema: Schema) -> bool:

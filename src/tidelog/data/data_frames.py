@@ -20,7 +20,8 @@ from tidelog.data.schema import Schema, load_schema
 from tidelog.data.statistics import describe_columns
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_cells import Cells
-from tidelog.data.table_reader import TableFormat, build_columns, is_time_column
+from tidelog.data.table_reader import TableFormat, build_columns
+from tidelog.data.time_columns import is_time_column
 from tidelog.data.time_units import TimeUnits
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.syntax import Fact

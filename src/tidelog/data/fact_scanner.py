@@ -170,7 +170,7 @@ class _Scan:
         if text.lstrip()[:1] in ("", "%", "#"):  # a blank line or comment, after spaces that are not ASCII
             return
         try:
-            fact, dates = parse_fact(text, self.source, line)
+            fact, dates = parse_fact(text, self.source, line, deletions=True)
             to_grid_pair(fact, denominator_of(fact))
         except TidelogError as error:
             place = Place(self.source, line, text.find("@") + 2, 1, text)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from tidelog.data.bad_rows import RowErrors
-from tidelog.data.table_cells import Cells
+from tidelog.data.table_cells import Cells, read_cells
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.syntax import Value
 
@@ -25,6 +25,11 @@ _MOST_DIGITS = 300
 def exact_decimal(text: str) -> Fraction | None:
     """Read a decimal number, also with an exponent; None if the text is not a number, or has too many digits."""
     return Fraction(Decimal(text)) if _DECIMAL.fullmatch(text) and len(text) <= _MOST_DIGITS else None
+
+
+def read_table_cells(data: bytes, form: str, path: str) -> Cells:
+    """Read the cells of a table of any form, before any of them has a meaning."""
+    return read_json_lines(data, path) if form == "jsonl" else read_cells(data, form, path)
 
 
 def read_json_lines(data: bytes, path: str) -> Cells:

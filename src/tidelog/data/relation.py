@@ -48,6 +48,12 @@ class Relation:
         order = None if self.order is None else self.order[rows]
         return Relation(self.predicate, self.arity, self.args[:, rows], self.lo[rows], self.hi[rows], order)
 
+    def cut(self, first: int, stop: int) -> Relation:
+        """Return the rows from `first` to `stop`, without copying them."""
+        some = slice(first, stop)
+        order = None if self.order is None else self.order[some]
+        return Relation(self.predicate, self.arity, self.args[:, some], self.lo[some], self.hi[some], order)
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:

@@ -74,7 +74,9 @@ class TableText:
         tables = [format.schema for format in self.formats if format.schema]
         if not tables:
             return None
-        return frozenset(column.name for table in tables for column in table.columns if column.name != table.closed)
+        return frozenset(
+            column.name for table in tables for column in table.columns if column.name not in (table.closed, table.op)
+        )
 
 
 def build_parts(cells: Cells, formats: Sequence[TableFormat], symbols: Symbols, row: int) -> Columns:
@@ -93,7 +95,9 @@ def build_parts(cells: Cells, formats: Sequence[TableFormat], symbols: Symbols, 
         step, before = (sum(timed), sum(timed[:k])) if timed[k] else (1, timed[:k].count(False) * cells.rows)
         first = before + (timed.count(False) * cells.rows if timed[k] else 0)
         relations = {
-            key: replace(relation, order=np.arange(len(relation)) * step + first)
+            key: replace(
+                relation, order=(np.arange(len(relation)) if (o := relation.order) is None else o) * step + first
+            )
             for key, relation in part.relations.items()
         }
         numbered.append(replace(part, relations=relations))
@@ -130,7 +134,7 @@ def read_table_text(
 
 
 def _build(table: TableText, body: bytes, symbols: Symbols) -> Columns:
-    from tidelog.data.table_reader import read_table_cells
+    from tidelog.data.json_lines import read_table_cells
 
     return build_parts(read_table_cells(table.header + body, table.form, table.path), table.formats, symbols, 0)
 
@@ -219,7 +223,7 @@ def _check_objects(rows: list[Row], columns_read: frozenset[str] | None) -> tupl
         if any(isinstance(cell, list | dict) for cell in given.values()):
             reasons[i] = "one of its values is a list or an object"
         else:
-            keys[i] = frozenset(key for key, cell in given.items() if cell is not None) - {"closed"}
+            keys[i] = frozenset(key for key, cell in given.items() if cell is not None) - {"closed", "op"}
     if keys:
         usual = Counter(keys.values()).most_common(1)[0][0] if columns_read is None else columns_read
         reasons |= {i: _describe_keys(own, usual) for i, own in keys.items() if own != usual}

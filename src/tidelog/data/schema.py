@@ -60,6 +60,8 @@ class TableSchema:
     start: str | None = None
     end: str | None = None
     closed: str | None = None
+    #: The column that says whether a row is inserted or deleted.
+    op: str | None = None
     #: The unit of numeric times since 1970-01-01 UTC; None if numbers are plain numbers.
     unit: str | None = None
     #: The zone of dates without an offset, as an IANA name; None means UTC.
@@ -70,7 +72,7 @@ class TableSchema:
     @cached_property
     def arguments(self) -> tuple[Column, ...]:
         """The columns that are arguments, in order."""
-        times = {self.time, self.start, self.end, self.closed}
+        times = {self.time, self.start, self.end, self.closed, self.op}
         return tuple(column for column in self.columns if column.name not in times)
 
 
@@ -86,6 +88,8 @@ class Schema:
     tables: Mapping[str, TableSchema] = field(default_factory=dict)
     #: The file that the schema was read from; files of tables are relative to its folder.
     source: str | None = None
+    #: Whether a column `op` of any table says if a row is inserted or deleted, as in a stream that takes corrections.
+    takes_changes: bool = False
 
     def column_names(self, predicate: str, arity: int | None = None) -> tuple[str, ...] | None:
         """Return the names of a predicate's arguments; None if they are not declared, or are not `arity` many."""
@@ -170,6 +174,7 @@ def read_column_schema(predicate: str, table: TomlTable) -> TableSchema:
         start=named["start"],
         end=named["end"],
         closed=_read_closed(table, known),
+        op=_read_column_name(table, "op", known),
         unit=table.choice("unit", tuple(UNITS)),
         zone=_read_zone(table),
         ambiguous=table.choice("ambiguous", ("earlier", "later")),
@@ -192,7 +197,8 @@ def _read_column_name(table: TomlTable, key: str, known: list[str]) -> str | Non
     if name is None or name in known:
         return name
     close = suggest(name, known)
-    help = f"did you mean {close}?" if close else f'add {name} = "time" to `columns`'
+    kind = "text" if key == "op" else "time"
+    help = f"did you mean {close}?" if close else f'add {name} = "{kind}" to `columns`'
     table.refuse("TL805", f"there is no column `{name}`", key, f"the columns are {', '.join(known)}", help)
     return None
 

@@ -76,9 +76,12 @@ class TableLines:
 class TableRecords:
     """JSON records that carry their own numbers, such as those of a topic, with the schemas of their predicates."""
 
-    def __init__(self, name: str, tables: Sequence[TableSchema]) -> None:
+    def __init__(self, name: str, tables: Sequence[TableSchema], takes_changes: bool = False) -> None:
         self.name = name
-        self._formats = [TableFormat("jsonl", table.predicate, name, table, is_part=True) for table in tables]
+        self._formats = [
+            TableFormat("jsonl", table.predicate, name, table, is_part=True, takes_changes=takes_changes)
+            for table in tables
+        ]
 
     def read(self, records: Sequence[Row], bad_rows: BadRows | None) -> Dataset:
         """Read records; set bad ones aside, or raise an error with all. Numbers take the place of lines."""

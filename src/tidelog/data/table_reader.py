@@ -2,8 +2,8 @@
 
 A column `time` says when a fact holds; or `start` and `end` do, with `closed` (`both`, `left`, `right`, `neither`)
 unless both ends are closed. Without any of these columns, the facts are background knowledge. Every other column is an
-argument, in the order of the file. Times are numbers, dates or timestamps (UTC unless they have an offset). A schema
-may say otherwise: which columns are read, their types, and the unit and zone of times (`tidelog.data.schema`).
+argument, in the order of the file (`op` is none where corrections are taken: it tells which rows are deleted). Times
+are numbers, dates or timestamps (UTC unless they have an offset). A schema may say otherwise (`tidelog.data.schema`).
 
 Numbers are read exactly: `0.1` in CSV or JSON is one tenth, and a float of Parquet is the shortest decimal number that
 represents it.
@@ -41,14 +41,16 @@ from tidelog.data.column_types import (
     to_text,
     trim_numbers,
 )
-from tidelog.data.json_lines import exact_decimal, read_json_lines
+from tidelog.data.deletions import OPERATIONS, find_op_column, mark_deletions, read_operations
+from tidelog.data.json_lines import exact_decimal
 from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes
 from tidelog.data.relation import EMPTY, Columns, Ids, Relation, Times, timestamp_overflow, to_common_step
 from tidelog.data.schema import UNITS, ColumnType, TableSchema
 from tidelog.data.symbol_kernels import AS_WRITTEN, NAME_KIND
 from tidelog.data.symbol_table import Symbols
-from tidelog.data.table_cells import Cells, read_cells
+from tidelog.data.table_cells import Cells
 from tidelog.data.time_columns import (
+    TIME_COLUMNS,
     TimeColumn,
     find_zones,
     intern_times,
@@ -64,7 +66,6 @@ from tidelog.language.wording import suggest
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import CLOSED_ENDS
 
-_TIME_COLUMNS = ("time", "start", "end", "closed")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 #: The problem of some rows of a column, or a function that tells it for each row.
 Problem = str | Callable[[int], str]
@@ -85,21 +86,8 @@ class TableFormat:
     text_columns: set[str] = field(default_factory=set)
     number_columns: set[str] = field(default_factory=set)
     is_part: bool = False
-
-
-def is_time_column(name: str) -> bool:
-    """Return whether a column without a schema says when facts hold."""
-    return name.strip().lower() in _TIME_COLUMNS
-
-
-def read_table(data: bytes, format: TableFormat, symbols: Symbols, row: int = 0) -> Columns:
-    """Read the facts of a table, or of a part of one that begins behind `row` rows."""
-    return build_columns(read_table_cells(data, format.form, format.path), format, symbols, row)
-
-
-def read_table_cells(data: bytes, form: str, path: str) -> Cells:
-    """Read the cells of a table, before any of them has a meaning."""
-    return read_json_lines(data, path) if form == "jsonl" else read_cells(data, form, path)
+    #: Whether a column `op` says if a row is inserted or deleted, also if the schema does not name it.
+    takes_changes: bool = False
 
 
 def build_columns(cells: Cells, format: TableFormat, symbols: Symbols, row: int) -> Columns:
@@ -125,17 +113,18 @@ class _Table:
         # A cell `1` is a number in CSV; in other forms columns have types.
         self.untyped = format.form in ("csv", "tsv")
         self.names = [name.strip() for name in cells.names]
+        self.op = find_op_column(self.names, self.schema.op if self.schema else None, format.takes_changes)
         if self.schema is None:
             self.types: dict[int, ColumnType] = {}
-            self.role = {name.lower(): i for i, name in enumerate(self.names) if name.lower() in _TIME_COLUMNS}
+            self.role = {name.lower(): i for i, name in enumerate(self.names) if name.lower() in TIME_COLUMNS}
             self.arguments = [i for i in range(len(self.names)) if self._is_argument(i)]
             self._check_columns()
         else:
             place = self._place_columns(self.schema)
             self.types = {place[column.name]: column.type for column in self.schema.columns}
-            roles = {role: getattr(self.schema, role) for role in _TIME_COLUMNS}
+            roles = {role: getattr(self.schema, role) for role in TIME_COLUMNS}
             self.role = {role: place[name] for role, name in roles.items() if name in place}
-            self.arguments = [place[column.name] for column in self.schema.arguments]
+            self.arguments = [i for column in self.schema.arguments if (i := place[column.name]) != self.op]
 
     def _place_columns(self, schema: TableSchema) -> dict[str, int]:
         """Find the columns of the schema in the table; raise TL205 if one is missing."""
@@ -170,7 +159,7 @@ class _Table:
             problem = f"both `time` and `{next(name for name in self.names if name.lower() in roles - {'time'})}`"
         else:
             missing = [f"`{name}`" for name in ("start", "end") if name not in roles]
-            present = [f"`{name}`" for name in _TIME_COLUMNS if name in roles]
+            present = [f"`{name}`" for name in TIME_COLUMNS if name in roles]
             problem = f"{' and '.join(present)}, but no {' and no '.join(missing)}"
         message = f"{self.path} has a column {problem}; its columns are {', '.join(self.names)}"
         help = "rename the columns: one `time` for points in time, or `start` and `end` for intervals"
@@ -186,10 +175,20 @@ class _Table:
         names = {key: tuple(self.names[i] for i in self.arguments)}
         known = [find_value_type(self.cells.columns[i], self.types.get(i)) for i in self.arguments]
         types = {} if self.untyped else {key: tuple(known)}
-        return Columns(denominator, kinds[0], {key: Relation(*key, block, lo, hi)}, kinds[1], names, types)
+        columns = Columns(denominator, kinds[0], {key: Relation(*key, block, lo, hi)}, kinds[1], names, types)
+        return columns if self.op is None else mark_deletions(columns, self._read_operations(self.op))
 
     def _is_argument(self, i: int) -> bool:
-        return i not in self.role.values() and not _PANDAS_INDEX.fullmatch(self.names[i])
+        return i not in (*self.role.values(), self.op) and not _PANDAS_INDEX.fullmatch(self.names[i])
+
+    def _read_operations(self, i: int) -> list[bool]:
+        """Return which rows are deletions; an empty cell is an insertion."""
+        column = self.cells.columns[i]
+        given = column if isinstance(column, list) else column.to_pylist()
+        deleted = read_operations(given)
+        if len(bad := np.flatnonzero([one is None for one in deleted])):
+            raise self._error(bad, i, lambda row: f"`{given[row]}` is not one of {', '.join(OPERATIONS)}")
+        return list(map(bool, deleted))
 
     def _error(self, rows: npt.NDArray[np.int64], i: int, problem: Problem, law: str | None = None) -> RowErrors:
         """Build an error for some rows of a column, with a diagnostic for each of the first ones."""

@@ -17,6 +17,9 @@ from tidelog.data.symbol_table import Symbols
 from tidelog.jit import kernel
 from tidelog.language.fact_text import format_iso
 
+#: Columns of a table without a schema that say when facts hold.
+TIME_COLUMNS = ("time", "start", "end", "closed")
+
 
 @dataclass(frozen=True, eq=False)
 class TimeColumn:
@@ -87,3 +90,8 @@ def intern_times(times: TimeColumn, symbols: Symbols, ids: Ids) -> None:
             time = Fraction(key[0], key[1])
             known[key] = symbols.intern(format_iso(time) if key[2] == DATE else time)
         ids[row] = known[key]
+
+
+def is_time_column(name: str) -> bool:
+    """Return whether a column without a schema says when facts hold."""
+    return name.strip().lower() in TIME_COLUMNS

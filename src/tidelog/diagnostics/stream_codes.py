@@ -63,6 +63,36 @@ STREAM_CODES = (
         help="check the receiver; --state FILE keeps alerts that are not delivered for the next run",
     ),
     DiagnosticEntry(
+        "TL407",
+        "a deletion where facts cannot be deleted",
+        Example(
+            "situation",
+            "the stream has the line -Order(o1)@3, and there is no --corrections.",
+            "say for how long corrections are taken: tidelog stream ... --corrections 1h.",
+        ),
+        law="a deletion takes back a fact of a stream that takes corrections",
+    ),
+    DiagnosticEntry(
+        "TL408",
+        "corrections that do not go together with other options",
+        Example(
+            "command",
+            "tidelog stream rules.dmtl --query Alarm --input data.facts --delay 5 --corrections 3",
+            "tidelog stream rules.dmtl --query Alarm --input data.facts --delay 5 --corrections 10",
+        ),
+        law="corrections reach back at least as far as the delay, and need the facts of that time",
+    ),
+    DiagnosticEntry(
+        "TL409",
+        "a change log that cannot be read",
+        Example(
+            "situation",
+            "tidelog as-of gets a log of plain text, which does not say when changes were known.",
+            "write the log with --format jsonl: tidelog stream ... --corrections 1h --format jsonl.",
+        ),
+        law="a change log has for every change `change` (+ or -) and `known`, the clock at which it was reported",
+    ),
+    DiagnosticEntry(
         "TL410",
         "a Kafka topic that cannot be read",
         Example(

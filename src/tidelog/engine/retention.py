@@ -21,7 +21,7 @@ from tidelog.engine.store_tables import (
     Tables,
     find_key,
 )
-from tidelog.jit import kernel, tick
+from tidelog.jit import inlined_kernel, kernel, tick
 from tidelog.timeline.grid import POS_INF, STANDING_END
 
 
@@ -278,3 +278,14 @@ def move(
         for i in range(length):
             new_iv[room + i, 0], new_iv[room + i, 1] = iv[start + i, 0], iv[start + i, 1]
         count, n_args, room = count + 1, n_args + arity, room + size
+
+
+@inlined_kernel
+def begins_by(position: int, queue: Array, end: int, preds: Array) -> bool:
+    """Return whether a record in the queue begins at a position or before."""
+    i = 0
+    while i < end:
+        if queue[i + 1] <= position:
+            return True
+        i += 3 + preds[queue[i], ARITY]
+    return False

@@ -16,6 +16,7 @@ from tidelog.engine.plan_machine import EVALUATED as MUCH_EVALUATED
 from tidelog.engine.plan_machine import GROW, NO_ROOM, run
 from tidelog.engine.retention import (
     Found,
+    begins_by,
     count_ended,
     first_entry,
     forget,
@@ -40,7 +41,7 @@ from tidelog.engine.store_tables import (
     Tables,
 )
 from tidelog.engine.system_clock import read_nanoseconds
-from tidelog.engine.time_heap import pop_time, push_time
+from tidelog.engine.time_heap import pop_time, push_time, to_grid_position
 from tidelog.jit import inlined_kernel, kernel
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -61,7 +62,9 @@ POSITION, END, FOLLOWING_END, LATER_END, N_FOUND, NEEDED, EMPTY = range(17, 24)
 STOP, CHANGES = 24, 25
 #: Up to where rules with negation are evaluated now, `RECURSION_NEWS` before, and the next atom to derive again.
 TARGET, KNOWN, REMADE_PLACE = range(26, 29)
-AT_SIZE = 29
+#: Whether the step takes records that begin where everything is complete after it.
+COMPLETED = 29
+AT_SIZE = 30
 
 #: Phases of a step.
 BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
@@ -136,15 +139,6 @@ class Todo(NamedTuple):
 
 #: Columns of `taken`: facts held after the step (with an end, and without), its nanoseconds, the end of its answers.
 FINITE, ENDLESS_HELD, TOOK, ANSWERS_END, NOTES = range(5)
-
-
-@inlined_kernel
-def _grid_position(t: int, ratio: int, dense: bool) -> int:
-    """Return the grid position of an output time: of the point, or of the gap around it."""
-    whole = t // ratio
-    if not dense:
-        return whole
-    return 2 * whole + (1 if whole * ratio != t else 0)
 
 
 @inlined_kernel
@@ -232,7 +226,7 @@ def _run_plans(
 def _answer_at_times(at: Array, task: Task, tables: Tables, heap: Array, found: Found, until: int) -> bool:
     """Write the atoms that hold at each output time up to `until`; return False where there is no room."""
     t = _next_time(at, heap, task.every)
-    while t < POS_INF and _grid_position(t, task.ratio, task.dense) <= until:
+    while t < POS_INF and to_grid_position(t, task.ratio, task.dense) <= until:
         at[NEEDED] = at[N_FOUND] + tables.preds[task.query, SIZE]
         if at[NEEDED] > len(found.lo):
             return False
@@ -245,7 +239,7 @@ def _answer_at_times(at: Array, task: Task, tables: Tables, heap: Array, found: 
             at[LAST_TIME] = t
             if task.dense or t % task.ratio == 0:
                 when = 2 * t if task.dense else t // task.ratio
-                place = _grid_position(t, task.ratio, task.dense)
+                place = to_grid_position(t, task.ratio, task.dense)
                 at[N_FOUND] = write_holding(
                     first_entry(task.listing, tables), place, when, task.arity, tables, found, at[N_FOUND]
                 )
@@ -274,7 +268,7 @@ def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
     frontier, agenda = at[FRONTIER], tables.agenda
     if frontier <= at[EVALUATED]:
         return False
-    if task.asked and _grid_position(_next_time(at, heap, task.every), task.ratio, task.dense) <= frontier:
+    if task.asked and to_grid_position(_next_time(at, heap, task.every), task.ratio, task.dense) <= frontier:
         return True
     change = min(next_time(RULES, agenda), next_time(ANSWERS, agenda), at[CHANGES])
     return bool(frontier >= change or tables.meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF or task.slice)
@@ -357,6 +351,7 @@ def take(
             for i in range(size):
                 queue[end + i] = todo.records[first + i]
             at[POSITION], at[END], at[FOLLOWING_END] = 0, end + size, 0
+            at[COMPLETED] = begins_by(frontier, queue, end + size, preds)
             at[PHASE] = WORK
 
         if at[PHASE] == WORK:
@@ -413,7 +408,8 @@ def take(
                     schedule_changes(at[TARGET], task.reader_starts, task.readers, task.persisting, task.dense, tables)
                     if at[TARGET] < frontier:
                         _aim(at, task, tables, meta[RECURSION_NEWS] == at[KNOWN])
-            at[JUDGED] = meta[NEWS]
+            # A fact that ends where everything is complete looks as if it went on, like one that a negation derives.
+            at[JUDGED] = -1 if at[COMPLETED] else meta[NEWS]
             at[PHASE] = ANSWER
 
         if at[PHASE] == ANSWER:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.jit import Array, kernel
+from tidelog.jit import Array, inlined_kernel, kernel
 
 
 @kernel
@@ -28,3 +28,12 @@ def pop_time(heap: Array, size: int) -> None:
         heap[at] = heap[child]
         at = child
     heap[at] = t
+
+
+@inlined_kernel
+def to_grid_position(t: int, ratio: int, dense: bool) -> int:
+    """Return the grid position of an output time: of the point, or of the gap around it."""
+    whole = t // ratio
+    if not dense:
+        return whole
+    return 2 * whole + (1 if whole * ratio != t else 0)

@@ -24,6 +24,7 @@ LineFormat = Literal["text", "jsonl"]
 FactFormat = Literal["text", "jsonl", "csv"]
 
 _PREDICATE = re.compile(r"\s*([^\W\d]\w*(?::[^\W\d]\w*)*)\s*")
+_DELETION = re.compile(r"\s*(-?)")
 _ARGUMENT = re.compile(r'\s*("(?:\\.|[^"\\])*"|[^\s",()@%#]+)\s*')
 _SPAN = re.compile(r"\s*([\[(])\s*([^,\[\]()%#]+?)\s*(?:,\s*([^,\[\]()%#]+?)\s*)?([\])])\s*")
 _POINT = re.compile(r"\s*([^\s\[\]()%#,@]+(?: \d\d:[^\s\[\]()%#,@]+)?)\s*")
@@ -104,21 +105,31 @@ def format_fact(fact: Fact, iso: bool = False) -> str:
 
 
 def parse_fact(
-    text: str, source: str = "<text>", line: int = 1, temporal: frozenset[tuple[str, int]] = frozenset()
+    text: str,
+    source: str = "<text>",
+    line: int = 1,
+    temporal: frozenset[tuple[str, int]] = frozenset(),
+    *,
+    deletions: bool = False,
 ) -> tuple[Fact, bool]:
     """Parse one fact, and tell whether its times were dates.
 
-    `temporal` contains the predicates, with their arity without time, whose last argument may be the time.
+    `temporal` contains the predicates, with their arity without time, whose last argument may be the time. With
+    `deletions`, the text may be a deletion, whose predicate is then marked (see `tidelog.data.deletions`).
 
     >>> parse_fact("P(a)@[0,3)")[0].interval
     Interval(lo=Fraction(0, 1), hi=Fraction(3, 1), lo_closed=True, hi_closed=False)
+    >>> parse_fact("-P(a)@3", deletions=True)[0].predicate
+    '-P'
     """
     reader = _FactReader(text, source, line)
-    predicate = reader.take(_PREDICATE, "a predicate").group(1)
+    mark = reader.take(_DELETION, "a deletion").group(1) if deletions else ""
+    name = reader.take(_PREDICATE, "a predicate").group(1)
+    predicate = mark + name
     values, columns = reader.arguments()
     if reader.skip("@"):
         interval, dated = reader.interval()
-    elif values and (predicate, len(values) - 1) in temporal:
+    elif values and (name, len(values) - 1) in temporal:
         interval, dated = reader.last_argument(values.pop(), columns.pop()), False
     else:
         interval, dated = Interval.always(), False

@@ -8,6 +8,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tidelog.language.fact_text import format_fact
+from tidelog.language.syntax import Fact
+from tidelog.streaming.answer_changes import AnswerChange
 
 if TYPE_CHECKING:
     from tidelog.data.dataset import Dataset
@@ -77,7 +79,7 @@ class BoardObserver:
         self._board.set_state(reasoner.count_held_atoms(), reasoner.complete_until[0], dates)
         latest: list[str] = []
         while self._answers and len(latest) < _ANSWERS:
-            formatted = [format_fact(fact, dates) for fact in islice(self._answers.pop(), _ANSWERS)]
+            formatted = [_format_answer(fact, dates) for fact in islice(self._answers.pop(), _ANSWERS)]
             latest = formatted + latest
         self._answers.clear()
         self._board.add_answers(latest[-_ANSWERS:])
@@ -93,3 +95,8 @@ class BoardObserver:
         self._board.count(facts=self._facts, answers=self._answer_count, late=self._late, seconds=self._slowest)
         self._steps = self._facts = self._answer_count = self._late = 0
         self._slowest = 0.0
+
+
+def _format_answer(fact: Fact, dates: bool) -> str:
+    """Format an answer, with its sign if it is added or taken back."""
+    return (fact.change if isinstance(fact, AnswerChange) else "") + format_fact(fact, dates)

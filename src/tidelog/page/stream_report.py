@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import has_deletions, remove_deleted
 from tidelog.data.relation import Columns, Relation, refine_pairs
 from tidelog.errors import TidelogError
 from tidelog.language.syntax import Fact
@@ -21,6 +22,7 @@ from tidelog.language.wording import plural
 from tidelog.page.report_data import Heading, ReportTimeline, build_proofs, build_report, materialise_given
 from tidelog.page.step_charts import StepCharts
 from tidelog.page.timeline_builder import FactColumns, build_timeline
+from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.timeline.interval import INF, Time, TimelineName
 
 if TYPE_CHECKING:
@@ -63,10 +65,20 @@ class StreamReport:
     def step(self, step: StreamStep) -> None:
         self._charts.add(step)
         self._end = max(self._end, step.time)
-        self._answer_count += len(step.answers)
-        self._answers.extend(step.answers)
+        for answer in step.answers:
+            self._note_answer(answer)
         if len(step.late):
             self._late.update(step.late)
+
+    def _note_answer(self, answer: Fact) -> None:
+        """Keep an answer; one that is taken back is removed again."""
+        if isinstance(answer, AnswerChange) and answer.change == "-":
+            self._answer_count -= 1
+            if answer.fact in self._answers:
+                self._answers.remove(answer.fact)
+            return
+        self._answer_count += 1
+        self._answers.append(answer.fact if isinstance(answer, AnswerChange) else answer)
 
     def pause(self, reasoner: Reasoner) -> None:
         """Do nothing: the report needs no state of the reasoner."""
@@ -91,16 +103,16 @@ class StreamReport:
         return build_report(self._program, found, heading, proofs=proof_data, steps=self._charts.to_json(given.dates))
 
     def _collect_given(self) -> Dataset:
-        """Combine the kept facts, without the late ones.
+        """Combine the kept facts, without those that came too late or were deleted.
 
         If a fact came twice and once too late, the other one counts.
         """
         data = Dataset()
         for batch in self._batches:
             data = data | batch
-        if not self._late:
+        if not self._late and not has_deletions(data.relations):
             return data
-        in_time = Dataset.from_facts(list(Counter(data) - self._late))
+        in_time = Dataset.from_facts(list(remove_deleted(Counter(data) - self._late)))
         return Dataset(in_time.symbols, Columns(in_time.denominator, data.dates, in_time.relations))
 
     def _build_timeline(self, given: Dataset) -> ReportTimeline:

@@ -21,11 +21,12 @@ from typing import Any, Literal
 
 from tidelog.data.fact_sheet import Sheet, argument_kinds, argument_names, build_fact_sheet, fill_arguments
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.fact_text import format_fact, format_value, json_value
+from tidelog.language.fact_text import format_fact, format_value, json_value, parse_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.language.syntax_json import value_from_json, value_to_json
 from tidelog.language.time_like import DurationLike, to_duration
 from tidelog.language.time_text import format_iso
+from tidelog.streaming.answer_changes import AnswerChange, Sign
 from tidelog.timeline.interval import INF, Bound, Time, format_time, read_time
 
 Args = tuple[Value, ...]
@@ -62,6 +63,17 @@ class Change:
 
     def __str__(self) -> str:
         return format_change(self)
+
+
+@dataclass(frozen=True)
+class WithdrawableChange(Change):
+    """A start or end that was added (`+`) or withdrawn (`-`), and the clock at which that was reported."""
+
+    change: Sign
+    known: Time
+
+    def __str__(self) -> str:
+        return self.change + format_change(self)
 
 
 #: An answer as it is, or the start or end of one.
@@ -135,6 +147,18 @@ class AlertState:
     holding: dict[Args, Incident] = field(default_factory=dict)
     waiting: OrderedDict[Args, Incident] = field(default_factory=OrderedDict)
     cooling: OrderedDict[Args, Time] = field(default_factory=OrderedDict)
+    #: With corrections: what the alerts that can still be withdrawn follow from.
+    history: AlertHistory | None = None
+
+    def copy(self) -> AlertState:
+        """Return an independent copy, without the history."""
+        return AlertState.from_json({**self.to_json(), "history": None})
+
+    def replace_by(self, other: AlertState, history: AlertHistory) -> None:
+        """Take over the memory of another state, and a history."""
+        self.silenced, self.certain = other.silenced, other.certain
+        self.holding, self.waiting, self.cooling = other.holding, other.waiting, other.cooling
+        self.history = history
 
     @property
     def needs_starts(self) -> bool:
@@ -152,6 +176,7 @@ class AlertState:
             "holding": [[_args_to_json(args), *_incident_to_json(incident)] for args, incident in self.holding.items()],
             "waiting": [[_args_to_json(args), *_incident_to_json(incident)] for args, incident in self.waiting.items()],
             "cooling": [[_args_to_json(args), format_time(time)] for args, time in self.cooling.items()],
+            "history": None if self.history is None else self.history.to_json(),
         }
 
     @staticmethod
@@ -166,7 +191,40 @@ class AlertState:
             {_args_from_json(args): _incident_from_json(*rest) for args, *rest in data["holding"]},
             OrderedDict((_args_from_json(args), _incident_from_json(*rest)) for args, *rest in data["waiting"]),
             OrderedDict((_args_from_json(args), read_time(time)) for args, time in data["cooling"]),
+            AlertHistory.from_json(data["history"]) if data.get("history") else None,
         )
+
+
+@dataclass
+class AlertHistory:
+    """The answers of a stream with corrections since a state that is final, and the alerts since then."""
+
+    base: AlertState
+    answers: list[Fact]
+    alerts: list[Alert]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the history as JSON values."""
+        alerts = [
+            ["fact", format_fact(alert)]
+            if isinstance(alert, Fact)
+            else [alert.event, alert.predicate, _args_to_json(alert.args), format_time(alert.time), alert.closed]
+            for alert in self.alerts
+        ]
+        return {"base": self.base.to_json(), "answers": [format_fact(fact) for fact in self.answers], "alerts": alerts}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> AlertHistory:
+        """Restore a history from `to_json`."""
+        alerts: list[Alert] = []
+        for kind, *rest in data["alerts"]:
+            if kind == "fact":
+                alerts.append(parse_fact(rest[0])[0])
+            else:
+                predicate, args, time, closed = rest
+                alerts.append(Change(kind, predicate, _args_from_json(args), read_time(time), closed))
+        answers = [parse_fact(text)[0] for text in data["answers"]]
+        return AlertHistory(AlertState.from_json(data["base"]), answers, alerts)
 
 
 def update_alerts(
@@ -294,7 +352,8 @@ def render_alerts(alerts: Iterable[Alert], form: str = "text", iso: bool = False
     lines = []
     for alert in alerts:
         if form == "text":
-            lines.append(format_change(alert, iso) if isinstance(alert, Change) else format_fact(alert, iso))
+            text = format_change(alert, iso) if isinstance(alert, Change) else format_fact(alert, iso)
+            lines.append((alert.change if isinstance(alert, AnswerChange | WithdrawableChange) else "") + text)
         else:
             lines.append(json.dumps(_to_json(alert, iso), ensure_ascii=False))
     return "".join(line + "\n" for line in lines).encode()
@@ -335,6 +394,8 @@ def _to_json(alert: Alert, iso: bool) -> dict[str, Any]:
         held = alert.interval
         ends = {"start": _format_time(held.lo, iso), "end": _format_time(held.hi, iso), "closed": held.closed}
         found |= ends
+    if isinstance(alert, AnswerChange | WithdrawableChange):
+        found = {"change": alert.change, "known": _format_time(alert.known, iso), **found}
     return {**found, "predicate": alert.predicate, "args": [json_value(value) for value in alert.args]}
 
 

@@ -215,6 +215,11 @@ class StreamStep(Step[Fact], ArrowExport):
         self._late = late
 
     @property
+    def position(self) -> int:
+        """The grid position of the clock."""
+        return self._clock
+
+    @property
     def time(self) -> Time:
         return -INF if self._clock == NEG_INF else self._grid.to_time(self._clock)
 

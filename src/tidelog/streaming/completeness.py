@@ -6,13 +6,17 @@ from tidelog.engine.fact_store import Rows
 from tidelog.engine.stream_kernel import FRONTIER
 from tidelog.streaming.answers import Answers
 from tidelog.streaming.query_evaluation import Evaluation
-from tidelog.timeline.grid import NEG_INF
+from tidelog.timeline.grid import NEG_INF, Grid
 from tidelog.timeline.interval import INF, Bound
 
 
 def compute_complete_bound(evaluation: Evaluation) -> Bound:
     """Return the bound up to which all answers are known."""
-    at, grid = evaluation.complete, evaluation.grid
+    return compute_bound_at(evaluation.grid, evaluation.complete)
+
+
+def compute_bound_at(grid: Grid, at: int) -> Bound:
+    """Return a position of a grid as a bound."""
     if at <= NEG_INF:
         return -INF, False
     if grid.dense and at & 1:

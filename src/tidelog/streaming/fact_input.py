@@ -44,7 +44,7 @@ def read_fact(program: Program, fact: str | Fact, clock: Time) -> tuple[Fact, bo
     if isinstance(fact, Fact):
         return fact, False
     temporal = program.temporal.temporal if program.temporal else frozenset()
-    read, dated = parse_fact(fact, "<fact>", temporal=temporal)
+    read, dated = parse_fact(fact, "<fact>", temporal=temporal, deletions=True)
     if read.interval == Interval.always() and not isinstance(clock, float):
         return Fact(read.predicate, read.args, Interval.point(clock)), dated
     return read, dated

@@ -6,15 +6,18 @@ the facts that arrive are then kept for that length of time as well, and proofs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import remove_deleted
+from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
 from tidelog.model import Answer
+from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.timeline.interval import INF, Interval, Time, format_time
 
 if TYPE_CHECKING:
@@ -36,6 +39,22 @@ class FactLog:
         self.late: set[Fact] = set()
         #: Everything that ended before this time may have been forgotten.
         self.since: Time = -INF
+        #: With corrections: the changes of answers, and what was corrected in the same step.
+        self.changes: list[tuple[AnswerChange, tuple[str, ...]]] = []
+
+    def add_changes(self, changes: Iterable[Fact], causes: Iterable[str]) -> None:
+        """Add the changes of a step, and the late facts and deletions in it."""
+        told = tuple(causes)
+        self.changes += [(change, told) for change in changes if isinstance(change, AnswerChange)]
+
+    def describe_changes(self, fact: Fact, dates: bool) -> Iterator[str]:
+        """Say when answers with the atom and a time of a fact were added and taken back, and what caused it."""
+        for change, causes in self.changes:
+            if (change.predicate, change.args) == (fact.predicate, fact.args) and _overlap(change, fact):
+                when = format_iso(change.known) if dates else format_time(change.known)
+                verb = "added" if change.change == "+" else "taken back"
+                cause = f", after {' and '.join(causes)}" if causes else ""
+                yield f"{format_fact(change.fact, dates)} was {verb} at {when}{cause}"
 
     def add(self, clock: Time, data: Dataset, step: StreamStep | None = None) -> None:
         """Add the facts of a step that arrived when the clock was at a time."""
@@ -48,6 +67,7 @@ class FactLog:
         kept = [(last, portion) for last, portion in self.portions if last >= old]
         if len(kept) < len(self.portions):
             self.portions, self.since = kept, max(self.since, old)
+            self.changes = [one for one in self.changes if one[0].known >= old]
 
     def exclude(self, late: Iterable[Fact]) -> None:
         self.late.update(late)
@@ -66,7 +86,8 @@ def explain_from_log(reasoner: Reasoner, fact: str | Fact, depth: int | None) ->
     else:
         clock = reasoner.last_step.time
         came = (one for _, portion in memory.portions for one in portion)
-        facts = [one for one in came if one not in memory.late and one.interval.lo <= clock]
+        in_time = (one for one in came if one not in memory.late and one.interval.lo <= clock)
+        facts = list(in_time if reasoner.corrections is None else remove_deleted(in_time))
         sources, forgotten = [], ""
         if memory.since > -INF:
             since = format_iso(memory.since) if reasoner.dates else format_time(memory.since)
@@ -74,6 +95,8 @@ def explain_from_log(reasoner: Reasoner, fact: str | Fact, depth: int | None) ->
     data = Dataset.from_facts(facts)
     data.dates = reasoner.dates
     found = explain(reasoner.program, data, fact, timeline=timeline, depth=depth, sources=sources)
+    if memory is not None:
+        found = replace(found, notes=(*found.notes, *memory.describe_changes(fact, reasoner.dates)))
     if not forgotten:
         return found
     if found.proof is None:
@@ -81,6 +104,11 @@ def explain_from_log(reasoner: Reasoner, fact: str | Fact, depth: int | None) ->
     conditions = (condition for step in found.proof.steps.values() for condition in step.conditions)
     doubt = ", and what is absent here may be among them" if any(c.kind == "absent" for c in conditions) else ""
     return replace(found, notes=(*found.notes, f"{forgotten}{doubt}"))
+
+
+def _overlap(one: Fact, other: Fact) -> bool:
+    """Return whether two facts have a time in common, or touch."""
+    return one.interval.lo <= other.interval.hi and other.interval.lo <= one.interval.hi
 
 
 def _find_held_facts(evaluation: Evaluation) -> Iterable[Fact]:

@@ -102,6 +102,7 @@ class KafkaTopic:
     ) -> None:
         self.address, self._bad_rows = address, bad_rows
         self.tables = _find_tables(address, schema)
+        self.takes_changes = schema is not None and schema.takes_changes
         self.notes: list[str] = []
         self._client = client = _import_client()
         codes = client.KafkaError
@@ -228,7 +229,7 @@ class KafkaPartition:
         #: Whether the consumer has seen the end of the partition; records of transactions may stand before it.
         self.caught_up = False
         self.queue: deque[tuple[int, bytes | None]] = deque()
-        self.table = TableRecords(name, topic.tables)
+        self.table = TableRecords(name, topic.tables, topic.takes_changes)
 
     @property
     def ended(self) -> bool:

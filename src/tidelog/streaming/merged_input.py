@@ -14,6 +14,7 @@ from math import lcm
 import numpy as np
 
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import is_deletion
 from tidelog.data.relation import Columns, Times
 from tidelog.errors import TidelogError
 from tidelog.streaming.stream_reader import StreamPiece, order_of, select_rows
@@ -58,7 +59,9 @@ class InputMerger:
         held = self._held[number]
         begins = np.empty(len(data), np.int64)
         for relation in data.relations.values():
-            begins[order_of(relation)] = np.where(relation.lo == NEG_INF, NEG_INF, relation.lo >> 1)
+            # A deletion does not move the clock.
+            untimed = (relation.lo == NEG_INF) | is_deletion(relation.predicate)
+            begins[order_of(relation)] = np.where(untimed, NEG_INF, relation.lo >> 1)
         arrivals = np.maximum(np.maximum.accumulate(begins), held.reached)
         held.data = held.data | data if len(held.data) else data
         held.arrivals = np.concatenate([held.arrivals, arrivals])

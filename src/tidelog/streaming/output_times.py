@@ -1,14 +1,16 @@
-"""The times at which a stream is asked (its own, multiples of a step, or any increasing times), and allowed delays."""
+"""The times at which a stream is asked (its own, multiples of a step, or any increasing times), delays, corrections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from math import ceil, lcm
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
+from tidelog.compiler.compiled_program import Memory
 from tidelog.engine.fact_store import Int64s
 from tidelog.engine.stream_kernel import LAST_TIME, N_TIMES, NEXT_TIME
 from tidelog.engine.time_heap import push_time
@@ -25,11 +27,44 @@ OutputTimesLike = str | Iterable[TimeLike]
 DelayLike = DurationLike | Mapping[str, DurationLike] | Mapping[str | None, DurationLike]
 
 
+class PastLengths(TypedDict, total=False):
+    """For how long a reasoner looks back: facts that it remembers for `explain`, and corrections that it takes."""
+
+    remember: DurationLike | None
+    corrections: DurationLike | None
+
+
+def read_past_lengths(lengths: PastLengths) -> tuple[DurationLike | None, DurationLike | None]:
+    """Return what to remember and for how long to take corrections; raise a TypeError for other names."""
+    if unknown := lengths.keys() - PastLengths.__annotations__.keys():
+        raise TypeError(f"Reasoner() got an unexpected keyword argument {min(unknown)!r}")
+    return lengths.get("remember"), lengths.get("corrections")
+
+
 def parse_delays(delay: DelayLike) -> dict[str | None, Fraction]:
     """Return the delay of each predicate that has its own, and under None that of all others."""
     if isinstance(delay, Mapping):
         return {None: Fraction(0)} | {name: to_duration(value) for name, value in delay.items()}
     return {None: to_duration(delay)}
+
+
+def parse_corrections(
+    corrections: DurationLike | None, delays: Mapping[str | None, Fraction], memory: Memory | None
+) -> Fraction | None:
+    """Return for how long corrections are taken, if at all; raise if that does not go together with other options."""
+    if corrections is None:
+        return None
+    length = to_duration(corrections)
+    if length < max(delays.values()):
+        message = f"corrections are taken for {length}, which is shorter than the delay of {max(delays.values())}"
+        raise TidelogError(
+            Diagnostic("TL408", message, help="choose a longer time for corrections, or a shorter delay")
+        )
+    if memory == "bounded":
+        law = "bounded memory forgets single facts at once, and a correction needs them"
+        help = "leave the memory mode out, or take no corrections"
+        raise TidelogError(Diagnostic("TL408", "corrections do not work with bounded memory", law=law, help=help))
+    return length
 
 
 class OutputTimes:
@@ -50,7 +85,9 @@ class OutputTimes:
         listed = isinstance(times, Sequence) and not isinstance(times, str)
         self._listed = [to_finite_time(t) for t in times] if listed else None
         self._given: Iterator[TimeLike] | None = None if isinstance(times, str) else iter(self._listed or times)
-        self._pulled: Fraction | None = None
+        #: The last times that were taken, and how many were taken before them.
+        self._pulled: list[Fraction] = []
+        self._pulled_before = 0
         self.heap = np.empty(64, np.int64)
         self.denominator = 1
         self.fit(lcm(denominator, self.every.denominator if self.every else 1))
@@ -116,13 +153,31 @@ class OutputTimes:
 
     def pull(self, last: Fraction) -> None:
         """Take the given times up to a time, and one more."""
-        while self._given is not None and (self._pulled is None or self._pulled <= last):
+        while self._given is not None and (not self._pulled or self._pulled[-1] <= last):
             following = next(self._given, None)
             if following is None:
                 self._given = None
                 return
-            self._pulled = to_finite_time(following)
-            self._push(self._pulled)
+            self._pulled.append(to_finite_time(following))
+            self._push(self._pulled[-1])
+
+    @property
+    def count_pulled(self) -> int:
+        """The number of given times that were taken so far."""
+        return self._pulled_before + len(self._pulled)
+
+    def return_to(self, count: int) -> None:
+        """Give the times back that were taken after the first `count`, so that they are taken again."""
+        again = self._pulled[count - self._pulled_before :]
+        if again:
+            del self._pulled[count - self._pulled_before :]
+            self._given = chain(again, self._given or ())
+
+    def keep_from(self, count: int) -> None:
+        """Forget the given times before the first `count` except the last of them; they are not returned to."""
+        dropped = max(count - self._pulled_before - 1, 0)
+        del self._pulled[:dropped]
+        self._pulled_before += dropped
 
     def note(self, times: Iterable[Fraction]) -> None:
         """Add the stream's own time points, where they are not the times of its facts."""

@@ -6,8 +6,7 @@ no fact mentions any more are dropped. Positions and numbers then change, and pl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import floor, lcm
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,7 @@ from tidelog.streaming.answers import AnswerColumns
 from tidelog.streaming.compiled_query import compile_query
 from tidelog.streaming.output_times import OutputTimes, OutputTimesLike
 from tidelog.streaming.step_layout import Batch, Clock, Reading, arrange, first_start, merge_steps
-from tidelog.streaming.stepper import NOTHING, Stepper
+from tidelog.streaming.stepper import NOTHING, Stepper, make_quiet_step
 from tidelog.streaming.stream_plans import StreamEngine, build_engine, build_task
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import Time
@@ -57,15 +56,6 @@ if TYPE_CHECKING:
 MANY_NAMES = 4096
 #: Steps with numbers are merged until they have about this many words of records.
 WORDS_PER_STEP = 1 << 17
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A point that an evaluation can be rolled back to."""
-
-    store: Store
-    at: Int64s
-    heap: Int64s
 
 
 class Evaluation:
@@ -100,7 +90,7 @@ class Evaluation:
         self.seen = NEG_INF
         self.output = None if at is None else OutputTimes(at, self.at, grid.denominator)
         #: A step without facts, at a time that is set later.
-        self.quiet = _make_quiet_step()
+        self.quiet = make_quiet_step()
         self.stepper = Stepper()
         #: The calculations and aggregations of the rules, if there are any.
         self.numbers: RunningNumbers | None = None
@@ -149,6 +139,10 @@ class Evaluation:
         args, kinds = rows.args.T.ravel(), (self.times, self.dates)
         return AnswerColumns(self.query, len(rows.args), args, rows.lo, rows.hi, self.grid, self.symbols, *kinds)
 
+    def no_answers(self) -> AnswerColumns:
+        """Return columns without answers."""
+        return self.answers(Rows.empty(self.task.arity))
+
     # Plans and grid
 
     def _compile(self, held: Mapping[str, Rows] | None = None) -> None:
@@ -177,7 +171,7 @@ class Evaluation:
         longest = int(max(self.delays.values()) * grid.denominator * grid.tick)
         self.task = build_task(self.form, self.engine, longest, output)
 
-    def _rank(self) -> None:
+    def rank(self) -> None:
         """Rank all constants, if rules compare them."""
         if any(rule.comparisons for rule in self.form.rules):
             self.store.ranks = np.asarray(self.symbols.ranks(), np.int64)
@@ -202,8 +196,13 @@ class Evaluation:
 
     def fit(self, t: Time) -> None:
         """Make the grid fine enough for a time."""
-        if self.grid.dense and not isinstance(t, float) and self.grid.denominator % t.denominator:
-            self._refine(lcm(self.grid.denominator, t.denominator))
+        if self.grid.dense and not isinstance(t, float):
+            self.refine(t.denominator)
+
+    def refine(self, denominator: int) -> None:
+        """Make the grid fine enough for times with a denominator."""
+        if self.grid.denominator % denominator:
+            self._refine(lcm(self.grid.denominator, denominator))
 
     def position(self, t: Time) -> int:
         """Return the grid position of a time: the point, the gap around it, or on the integers the point before."""
@@ -212,23 +211,33 @@ class Evaluation:
         ticks = t * self.grid.denominator
         return floor(ticks) * self.grid.tick + (1 if self.grid.dense and ticks.denominator > 1 else 0)
 
-    def forget_names(self) -> None:
-        """Drop constants that no fact mentions any more, once there are many."""
-        if len(self.symbols) < 2 * self._names + MANY_NAMES:
-            return
+    @property
+    def has_many_names(self) -> bool:
+        """Whether there are so many constants that those in use should be looked for."""
+        return len(self.symbols) >= 2 * self._names + MANY_NAMES
+
+    def forget_names(self, mark: Callable[[NDArray[np.bool_]], None] | None = None) -> Int32s | None:
+        """Drop constants that no fact mentions any more, once there are many; `mark` marks others that are in use.
+
+        Return the new numbers of constants, if they have changed."""
+        if not self.has_many_names:
+            return None
         store = self.store
         store.compact()
         used = store.constants(len(self.symbols))
         used[: self._constants] = True
         if self.numbers is not None:
             self.numbers.mark_constants(used)
+        if mark is not None:
+            mark(used)
         old, self.symbols = self.symbols, Symbols()
         ids = self.symbols.merge(old, np.flatnonzero(used))
         store.renumber(ids)
         if self.numbers is not None:
             self.numbers.renumber(ids, self.symbols)
         self._names = len(self.symbols)
-        self._rank()
+        self.rank()
+        return ids
 
     # Beginning
 
@@ -251,7 +260,7 @@ class Evaluation:
         self.numbers = None  # which are those of another grid
         self._compile()
         ids = self.symbols.adopt_texts(*names)
-        self._rank()
+        self.rank()
         return ids
 
     def take_over(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None) -> None:
@@ -288,7 +297,7 @@ class Evaluation:
         known = len(self.symbols)
         queue = self.numbers.compute(self.store.take_log())
         if len(self.symbols) > known:
-            self._rank()
+            self.rank()
         return queue
 
     def aggregate(self) -> Int64s:
@@ -299,7 +308,7 @@ class Evaluation:
         due = self.form.waiting[at[GROUP]].aggregations
         queue, at[CHANGES] = self.numbers.aggregate(due, int(at[TARGET]), self.store.rows)
         if len(self.symbols) > known:
-            self._rank()
+            self.rank()
         return queue
 
     # Output times
@@ -337,10 +346,12 @@ class Evaluation:
     def on_grid(self, data: Dataset) -> Dataset:
         """Return a dataset on the grid, which is refined first if needed."""
         self.input_format.check(data)
-        denominator = needed_denominator(self.program, data) if self.grid.dense else data.denominator
-        if self.grid.denominator % denominator:
-            self._refine(lcm(self.grid.denominator, denominator))
+        self.refine(self.needed_denominator(data))
         return data.with_denominator(self.grid.denominator)
+
+    def needed_denominator(self, data: Dataset) -> int:
+        """Return the denominator of the grid that facts need."""
+        return needed_denominator(self.program, data) if self.grid.dense else data.denominator
 
     def batch(
         self,
@@ -351,14 +362,18 @@ class Evaluation:
         *,
         fixed: bool = False,
         own: bool = True,
+        delay: int | None = None,
     ) -> Batch:
-        """Lay out the facts of a dataset as steps; with a fixed clock as one step, whatever their times."""
+        """Lay out the facts of a dataset as steps; with a fixed clock as one step, whatever their times.
+
+        `delay` is a delay for all predicates, instead of their own."""
         known = len(self.symbols)
         own = own and self.output is not None and self.output.own
-        reading = Reading(self._numbers, self.grid, self._delay_of, step, until, own, fixed)
+        delay_of = self._delay_of if delay is None else lambda predicate: delay
+        reading = Reading(self._numbers, self.grid, delay_of, step, until, own, fixed)
         batch = arrange(data, reading, clock, self.symbols)
         if len(self.symbols) > known:
-            self._rank()
+            self.rank()
         return batch if self.numbers is None or step else merge_steps(batch, WORDS_PER_STEP)
 
     def _delay_of(self, predicate: str) -> int:
@@ -430,20 +445,3 @@ class Evaluation:
         at[REPORTED], at[STOP], at[PHASE] = POS_INF, POS_INF, stream_kernel.BEGIN
         at[NOW] = max(at[NOW], stop)
         return found, violated
-
-    def mark(self) -> Mark:
-        """Return a mark to roll back to."""
-        return Mark(self.store.copy(), self.at.copy(), self.output.heap.copy() if self.output else NOTHING)
-
-    def go_back(self, mark: Mark) -> None:
-        """Roll back to a mark; a mark can be used once."""
-        self.engine = replace(self.engine, store=mark.store)
-        self.at[:] = mark.at
-        if self.output:
-            self.output.heap = mark.heap
-
-
-def _make_quiet_step() -> Todo:
-    """Make a step without facts, at a time that is set later."""
-    time, zero = np.empty(1, np.int64), np.zeros(1, np.int64)
-    return Todo(time, np.full(1, NEG_INF), np.zeros(1, np.bool_), NOTHING, zero, NOTHING, zero)

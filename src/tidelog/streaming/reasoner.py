@@ -14,40 +14,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.compiler.choose_grid import find_grid
 from tidelog.compiler.compiled_program import Memory, Target
 from tidelog.compiler.passes import check_program
-from tidelog.compiler.prepare_facts import read_time_arguments, with_program_facts
+from tidelog.compiler.prepare_facts import with_program_facts
 from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
-from tidelog.data.relation import finer
-from tidelog.data.symbol_table import Symbols
 from tidelog.engine.fact_store import Int64s, Rows
 from tidelog.engine.stream_kernel import JUDGED, LAST, NOW, REPORTED
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json
 from tidelog.language.syntax import Fact
-from tidelog.language.time_like import DurationLike, TimeLike, to_dated_time, to_duration, to_retention, to_time
+from tidelog.language.time_like import DurationLike, TimeLike, to_dated_time, to_retention, to_time
 from tidelog.streaming import snapshot
 from tidelog.streaming.answers import AnswerColumns, AnswerList, Answers, RuleCost, StreamStep, share_costs
 from tidelog.streaming.compiled_query import choose_memory
 from tidelog.streaming.completeness import compute_complete_bound, find_certain_pieces, find_open_intervals
+from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.fact_input import read_facts
 from tidelog.streaming.fact_log import FactLog, explain_from_log
-from tidelog.streaming.output_times import DelayLike, OutputTimesLike, parse_delays
+from tidelog.streaming.feeding import NO_FACTS, count_late, feed_in_order
+from tidelog.streaming.output_times import (
+    DelayLike,
+    OutputTimesLike,
+    PastLengths,
+    parse_corrections,
+    parse_delays,
+    read_past_lengths,
+)
 from tidelog.streaming.query_evaluation import Evaluation
-from tidelog.streaming.speculation import Speculation, plan_speculation
+from tidelog.streaming.speculation import Speculation
 from tidelog.streaming.state_format import pack, unpack
-from tidelog.streaming.step_layout import Batch, Clock
+from tidelog.streaming.step_layout import Clock
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import INF, Bound, Time, TimelineName
 
 if TYPE_CHECKING:
     from tidelog.proofs.explanation import Explanation
+    from tidelog.streaming.corrected_steps import AheadInOrder
 
 
 class Reasoner:
@@ -72,15 +80,17 @@ class Reasoner:
         delay: DelayLike = 0,
         memory: Memory | None = None,
         at: OutputTimesLike | None = None,
-        remember: DurationLike | None = None,
+        **lengths: Unpack[PastLengths],
     ) -> None:
         """Prepare the query `query` over the rules of `program`.
 
         `background` holds facts that are known before the stream begins. `delay` is how late facts may arrive, for all
         predicates or by predicate. `memory="bounded"` insists on the bounded form. `at` asks for answers at points of
         time instead of intervals: `"input"`, `"every:S"` or increasing times. `remember` keeps the facts of that length
-        of time (or `"inf"`: all) for `explain`, beyond what the rules need.
+        of time (or `"inf"`: all) for `explain`, beyond what the rules need. `corrections` is for how long late facts
+        and deletions (`-P(a)@3`) are taken: answers are then an `AnswerChange` each, added or taken back.
         """
+        remember, corrections = read_past_lengths(lengths)
         check_program(program, Target("stream", (query,), timeline))
         self.program, self.query, self.memory = program, query, memory
         #: How many facts arrived later than the delay allows.
@@ -94,19 +104,26 @@ class Reasoner:
         delays = parse_delays(delay)
         data = with_program_facts(program, background)
         require_known_predicates([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
-        grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in delays.values())])
+        length = parse_corrections(corrections, delays, memory)
+        waits = [*delays.values(), *([] if length is None else [length])]
+        grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in waits)])
         #: The facts held and the position in the stream. During `feed` it may be ahead of the last step given out.
-        self.evaluation = Evaluation(program, query, grid, choose_memory(program, query, grid, memory), delays, at)
+        kept = "generic" if length is not None else memory
+        self.evaluation = Evaluation(program, query, grid, choose_memory(program, query, grid, kept), delays, at)
         #: Whether times were given as dates, so that answers are printed with dates.
         self.dates = self.evaluation.dates = data.dates
-        self._speculation: Speculation | None = None
+        #: Steps that were evaluated ahead, if any, and how often the stream was continued by other calls than `feed`.
+        self.speculation: Speculation | AheadInOrder | None = None
+        self.version = 0
         #: Where time stopped, once the stream has ended.
         self.stopped_at: Time = INF
         #: What could not be kept when a state was loaded onto changed rules.
         self.notes: tuple[str, ...] = ()
         self.facts_taken += self.evaluation.begin(data)
+        #: The assertions and answers that can still be corrected, if corrections are taken.
+        self.corrections = None if length is None else Corrections(self.evaluation, length)
         #: The record of the last step.
-        self.last_step = self._idle_step(len(data))
+        self.last_step: StreamStep = self.idle_step(len(data))
         if self.fact_log is not None:
             self.fact_log.add(-INF, data, self.last_step)
 
@@ -118,23 +135,29 @@ class Reasoner:
         Returns the answers that became certain. Facts that arrive later than the delay allows are counted in
         `late_count` and set aside, never mixed in.
         """
-        self._roll_back()
+        self.roll_back()
         clock, dated = to_dated_time(t)
         data = read_facts(self.program, facts, clock)
-        self._note_dates(dated or data.dates)
-        self.evaluation.fit(clock)
-        data = self.evaluation.on_grid(data)
-        step = self._run_step(clock, False, data)
+        self.note_dates(dated or data.dates)
+        step = self._take_facts(clock, False, data)
         if self.fact_log is not None:
             self.fact_log.add(clock, data, step)
         return AnswerList(step, self.dates)
 
     def advance(self, t: TimeLike) -> AnswerList:
         """Advance the clock to t and close t, except as the delay allows; return the answers that became certain."""
-        self._roll_back()
-        clock = to_time(t)
-        self.evaluation.fit(clock)
-        return AnswerList(self._run_step(clock, True, None), self.dates)
+        self.roll_back()
+        return AnswerList(self._take_facts(to_time(t), True, None), self.dates)
+
+    def _take_facts(self, t: Time, over: bool, data: Dataset | None) -> StreamStep:
+        """Advance the clock to t and add facts, with corrections or without."""
+        self.version += 1
+        if self.corrections is not None:
+            from tidelog.streaming.corrected_steps import take_pushed_step
+
+            return take_pushed_step(self, t, over, data)
+        self.evaluation.fit(t)
+        return self._run_step(t, over, None if data is None else self.evaluation.on_grid(data))
 
     def finish(self, until: TimeLike | None = None) -> AnswerList:
         """End the stream, at `until` or else at the last time seen.
@@ -145,7 +168,7 @@ class Reasoner:
 
     def save(self) -> bytes:
         """Return the whole state; `load` continues from it exactly."""
-        self._roll_back()
+        self.roll_back()
         return pack(*snapshot.dump_reasoner(self))
 
     @classmethod
@@ -172,19 +195,19 @@ class Reasoner:
         if differs and not changed:
             raise snapshot.changed_rules_error(meta, rules)
         delay = {name: Fraction(delay) for name, delay in meta["delays"]}
-        reasoner = cls(rules, query, timeline=meta["timeline"], delay=delay, memory=meta["memory"])
+        length = Fraction(meta["corrections"]["length"]) if "corrections" in meta else None
+        more: dict[str, Any] = {"timeline": meta["timeline"], "memory": meta["memory"], "corrections": length}
+        reasoner = cls(rules, query, delay=delay, **more)
         reasoner.partial = meta["parts"]
-        reasoner.notes = snapshot.restore_reasoner(reasoner, meta, arrays, differs, background)
-        if meta["at"] is not None:
-            reasoner.evaluation.restore_times(meta["at"], at)
-        reasoner.last_step = reasoner._idle_step(0)
+        reasoner.notes = snapshot.restore_reasoner(reasoner, meta, arrays, differs, background, at)
+        reasoner.last_step = reasoner.idle_step(0)
         return reasoner
 
     # What the reasoner holds, costs and can explain
 
     def count_held_atoms(self) -> dict[str, int]:
         """Count the atoms held per predicate; `(operators)` and `(aggregates)` stand for what these keep."""
-        self._roll_back()
+        self.roll_back()
         counts: dict[str, int] = {}
         for number, predicate in enumerate(self.evaluation.form.names):
             name = "(operators)" if is_hidden(predicate) else predicate
@@ -236,7 +259,7 @@ class Reasoner:
         └─ Diamondminus(0,10] Hot(t1) at 8
            └─ Hot(t1)@0  given
         """
-        self._roll_back()
+        self.roll_back()
         return explain_from_log(self, fact, depth)
 
     def feed(
@@ -247,58 +270,21 @@ class Reasoner:
         Yields one step per time, or per multiple of `step`. Facts that begin after `until` are left out. Several steps
         may be evaluated ahead in one kernel call (see `speculation`); using the reasoner between two steps rolls back.
         """
-        self._roll_back()
-        evaluation = self.evaluation
-        if until is not None:
-            evaluation.fit(to_time(until))
-        data = read_time_arguments(self.program, to_dataset(data))
-        self._note_dates(data.dates)
-        data = evaluation.on_grid(data)
-        if self.fact_log is not None:
-            self.fact_log.add(-INF, data)
-        grid, symbols, clock = evaluation.grid, evaluation.symbols, evaluation.clock
-        length = 0 if step is None else max(1, int(to_duration(step) * grid.denominator * grid.tick))
-        last = POS_INF if until is None else evaluation.position(to_time(until))
-        batch = evaluation.batch(data, clock, length, last)
-        self.facts_taken += evaluation.take_first(batch)
-        done, may_speculate = 0, evaluation.numbers is None
-        while done < len(batch.counts):
-            if evaluation.grid is not grid or evaluation.symbols is not symbols:
-                # Other calls between two steps have renumbered times or constants.
-                factor = evaluation.grid.denominator // grid.denominator
-                grid, symbols = evaluation.grid, evaluation.symbols
-                clock = Clock(*(finer(at, factor) for at in clock))
-                last, length = finer(last, factor), factor * length
-                batch = evaluation.batch(evaluation.on_grid(data), clock, length, last)
-            stop = plan_speculation(batch, done, evaluation.store.nbytes()) if may_speculate else done + 1
-            mark = evaluation.mark() if stop > done + 1 else None
-            found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
-            mine = self._speculation = None if mark is None else Speculation(mark, batch, done, done)
-            try:
-                for record in self._give_steps(batch, found, taken, done, stop):
-                    done += 1
-                    if mine:
-                        mine.given = done
-                        if done == stop:
-                            self._speculation = None
-                    if self.fact_log is not None:
-                        self.fact_log.exclude(record.late)
-                    yield record
-                    if mine and self._speculation is not mine and done < stop:
-                        may_speculate = False  # the caller used the reasoner between steps and will do so again
-                        break
-            finally:
-                if mine and self._speculation is mine:
-                    self._roll_back()
-            if violated and done == stop:
-                raise violated
-        evaluation.seen = batch.seen
-        evaluation.forget_names()
+        if self.corrections is not None:
+            from tidelog.streaming.corrected_steps import feed_corrections
+
+            return feed_corrections(self, to_dataset(data), step, until)
+        return feed_in_order(self, to_dataset(data), step, until)
 
     def finish_step(self, until: TimeLike | None = None) -> StreamStep:
         """End the stream as `finish` does, and return the record of the step."""
-        self._roll_back()
+        self.roll_back()
+        self.version += 1
         evaluation = self.evaluation
+        if self.corrections is not None:
+            from tidelog.streaming.corrected_steps import finish_corrections
+
+            return finish_corrections(self, until)
         if until is not None:
             evaluation.fit(to_time(until))
             stop = evaluation.position(to_time(until))
@@ -309,7 +295,7 @@ class Reasoner:
         began = perf_counter_ns()
         found, violated = evaluation.stop(stop)
         self.stopped_at = evaluation.grid.to_time(stop)
-        self.last_step = self._idle_step(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
+        self.last_step = self.idle_step(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
         if violated:
             violated.step = self.last_step
             raise violated
@@ -325,9 +311,11 @@ class Reasoner:
         More facts may follow at t unless it is `closed`. `times` are the stream's own time points, where these are not
         the times of the facts.
         """
-        self._roll_back()
+        self.roll_back()
+        self.note_dates(data.dates)
+        if self.corrections is not None:
+            return self._take_facts(t, closed, data)
         self.evaluation.fit(t)
-        self._note_dates(data.dates)
         data = self.evaluation.on_grid(data)
         if times is not None:
             self.evaluation.note_times(times)
@@ -347,6 +335,11 @@ class Reasoner:
             self.evaluation.start_times(t)
 
     @property
+    def unmatched_count(self) -> int:
+        """How many deletions have found no insertion so far, if corrections are taken."""
+        return 0 if self.corrections is None else self.corrections.unmatched
+
+    @property
     def complete_until(self) -> Bound:
         """The time up to which all answers are known, and whether that time is included."""
         return compute_complete_bound(self.evaluation)
@@ -356,7 +349,7 @@ class Reasoner:
 
         With `after`, only intervals that began after that bound. A bound is a time and whether it is included.
         """
-        self._roll_back()
+        self.roll_back()
         return find_open_intervals(self.evaluation, after)
 
     def _report_partial(self, step: StreamStep, reported: int) -> StreamStep:
@@ -382,17 +375,17 @@ class Reasoner:
         over = at >= now and (over or (not isinstance(t, float) and t.denominator > 1 and not grid.dense))
         if at >= now:
             now, closed = at, max(closed, at if over else at - 1)
-        todo, count, late = evaluation.quiet, 0, _NONE
+        todo, count, late = evaluation.quiet, 0, NO_FACTS
         if data is not None and len(data):
             clock = Clock(now, came.closed if came else closed, seen)
             batch = evaluation.batch(data, clock, fixed=True, own=own)
             self.facts_taken += evaluation.take_first(batch)
             if len(batch.counts):
                 todo, count = batch.todo, int(batch.counts[0])
-                late = self._count_late(batch, 0)
+                late = count_late(self, batch, 0)
         todo.clocks[:], todo.over[:] = now, over
         if now == NEG_INF:
-            self.last_step = self._idle_step(0)
+            self.last_step = self.idle_step(0)
             return self.last_step
         found, taken, _, violated = evaluation.run(todo, 0, 1)
         finite, endless, nanoseconds, answers = taken[0].tolist()
@@ -404,39 +397,17 @@ class Reasoner:
             raise violated
         return step
 
-    def _note_dates(self, dates: bool) -> None:
+    def note_dates(self, dates: bool) -> None:
+        """Note whether times were given as dates."""
         self.dates = self.evaluation.dates = self.dates or dates
 
-    def _roll_back(self) -> None:
+    def roll_back(self) -> None:
         """Undo the steps that were evaluated ahead and not given out."""
-        speculation, self._speculation = self._speculation, None
+        speculation, self.speculation = self.speculation, None
         if speculation:
             speculation.roll_back(self.evaluation)
 
-    def _count_late(self, batch: Batch, step: int) -> Answers:
-        """Count the late facts of a step, and return them."""
-        if step not in batch.late:
-            return _NONE
-        groups = batch.late[step]
-        self.late_count += len(groups)
-        return Answers(len(groups), groups, 0, batch.symbols, self.dates)
-
-    def _give_steps(
-        self, batch: Batch, found: AnswerColumns, taken: Int64s, first: int, stop: int
-    ) -> Iterator[StreamStep]:
-        """Yield the records of evaluated steps, each counted as it is given out."""
-        clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
-        begin, kept = 0, self.evaluation.count_rows()
-        grid, any_late = self.evaluation.grid, bool(batch.late)
-        rows = zip(clocks, counts, taken[first:stop].tolist(), strict=True)
-        for number, (clock, count, (finite, endless, spent, end)) in enumerate(rows, first):
-            late = self._count_late(batch, number) if any_late else _NONE
-            self.facts_taken += count
-            self.last_step = StreamStep(clock, grid, count, finite + kept, endless, spent, (found, begin, end), late)
-            begin = end
-            yield self.last_step
-
-    def _idle_step(
+    def idle_step(
         self, count: int, answers: tuple[AnswerColumns, int, int] | None = None, nanoseconds: int = 0
     ) -> StreamStep:
         """Return the record of a step in which nothing was evaluated."""
@@ -444,7 +415,4 @@ class Reasoner:
         finite, endless = evaluation.held
         none = evaluation.answers(Rows.empty(0)), 0, 0
         now = int(evaluation.at[NOW])
-        return StreamStep(now, evaluation.grid, count, finite, endless, nanoseconds, answers or none, _NONE)
-
-
-_NONE = Answers(0, (), 0, Symbols())
+        return StreamStep(now, evaluation.grid, count, finite, endless, nanoseconds, answers or none, NO_FACTS)

@@ -13,7 +13,7 @@ from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.prepare_facts import with_program_facts
 from tidelog.data.data_frames import DataLike
 from tidelog.data.relation import finer, refine_pairs
-from tidelog.engine.fact_store import Rows, Store
+from tidelog.engine.fact_store import Int32s, Rows, Store
 from tidelog.engine.store_tables import LENGTH, PRED
 from tidelog.engine.stream_kernel import EVALUATED, FRONTIER, LAST, NOW, REPORTED
 from tidelog.errors import Diagnostic, TidelogError
@@ -21,6 +21,8 @@ from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json, program_to_json
 from tidelog.language.syntax_json import nodes_to_json
 from tidelog.streaming.compiled_query import compile_query
+from tidelog.streaming.correction_state import dump_corrections, restore_corrections
+from tidelog.streaming.output_times import OutputTimesLike
 from tidelog.streaming.state_format import unpack
 from tidelog.streaming.state_migration import SavedState, describe_migration, select_kept_facts
 from tidelog.timeline.interval import format_time
@@ -34,6 +36,15 @@ Arrays = dict[str, NDArray[Any]]
 
 def dump_reasoner(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     """Return the whole state of a reasoner, as JSON values and arrays."""
+    if reasoner.corrections is None:
+        return _dump_evaluation(reasoner)
+    kept, more = dump_corrections(reasoner.corrections)
+    with reasoner.corrections.at_oldest_checkpoint():
+        meta, arrays = _dump_evaluation(reasoner)
+    return meta | {"corrections": kept}, arrays | more
+
+
+def _dump_evaluation(reasoner: Reasoner) -> tuple[Meta, Arrays]:
     evaluation = reasoner.evaluation
     form, output = evaluation.form, evaluation.output
     arrays: Arrays = evaluation.store.held()
@@ -64,12 +75,30 @@ def dump_reasoner(reasoner: Reasoner) -> tuple[Meta, Arrays]:
 
 
 def restore_reasoner(
-    reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool, background: DataLike | None = None
+    reasoner: Reasoner,
+    meta: Meta,
+    arrays: Arrays,
+    changed: bool,
+    background: DataLike | None = None,
+    at: OutputTimesLike | None = None,
 ) -> tuple[str, ...]:
     """Give a new reasoner a saved state; return notes on what could not be kept.
 
-    `background` holds facts that only the changed rules read; background in the state stays as it is.
+    `background` holds facts that only the changed rules read; background in the state stays as it is. Output times that
+    were given one by one have to be given again as `at`.
     """
+    ids, notes = _restore_evaluation(reasoner, meta, arrays, changed, background)
+    if meta["at"] is not None:
+        reasoner.evaluation.restore_times(meta["at"], at)
+    if reasoner.corrections is not None:
+        restore_corrections(reasoner.corrections, meta["corrections"], arrays, ids, changed)
+    return notes
+
+
+def _restore_evaluation(
+    reasoner: Reasoner, meta: Meta, arrays: Arrays, changed: bool, background: DataLike | None
+) -> tuple[Int32s | None, tuple[str, ...]]:
+    """Give the evaluation of a new reasoner a saved state; return new numbers of constants, if any, and the notes."""
     evaluation = reasoner.evaluation
     reasoner.evaluation.dates = meta["dates"]
     reasoner.dates, reasoner.late_count, reasoner.facts_taken = meta["dates"], meta["late"], meta["taken"]
@@ -86,7 +115,7 @@ def restore_reasoner(
                 "this version of tidelog evaluates the rules differently from the one that saved the state"
             )
         evaluation.take_over(arrays, ids)
-        return ()
+        return ids, ()
     store = Store([arity for _, arity, _ in meta["predicates"]], evaluation.grid.dense, np.zeros(1, np.int64))
     store.put(arrays, ids)
     # Deferred records are as true as the facts that are held.
@@ -108,7 +137,7 @@ def restore_reasoner(
     )
     kept = select_kept_facts(state, reasoner.program, evaluation.form, frozenset(name for name, _ in known.relations))
     reasoner.facts_taken += evaluation.derive(kept.rows, known)
-    return tuple(describe_migration(state, evaluation.form, kept, reasoner.query, reasoner.dates))
+    return ids, tuple(describe_migration(state, evaluation.form, kept, reasoner.query, reasoner.dates))
 
 
 def is_changed(meta: Meta, program: Program, query: str) -> bool:

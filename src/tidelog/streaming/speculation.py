@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.streaming.query_evaluation import Evaluation, Mark
+from tidelog.streaming.marks import Mark, go_back
+from tidelog.streaming.query_evaluation import Evaluation
 from tidelog.streaming.step_layout import Batch
 
 #: Rolling back is cheap if the copy of the store takes at most this many bytes, plus this many per word of new records.
@@ -26,7 +27,7 @@ class Speculation:
 
     def roll_back(self, evaluation: Evaluation) -> None:
         """Restore the evaluation to the last step that was given out."""
-        evaluation.go_back(self.before)
+        go_back(evaluation, self.before)
         evaluation.run(self.batch.todo, self.first, self.given)
 
 

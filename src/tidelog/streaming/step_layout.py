@@ -154,6 +154,8 @@ def _concatenate(parts: list[Array], kind: type[np.generic]) -> Array:
 
 def _intern_constants(symbols: Symbols, others: Symbols, relations: Sequence[Relation]) -> Int32s:
     """Return new numbers for the constants of relations, by old ones."""
+    if others is symbols:
+        return np.arange(len(symbols), dtype=np.int32)
     used = np.zeros(len(others), np.bool_)
     for relation in relations:
         used[relation.args] = True

@@ -16,6 +16,7 @@ from tidelog.engine.stream_kernel import EMPTY, END, LATER_END, N_FOUND, N_TIMES
 from tidelog.errors import Inconsistent
 from tidelog.streaming.output_times import OutputTimes
 from tidelog.streaming.stream_plans import StreamEngine
+from tidelog.timeline.grid import NEG_INF
 
 #: Deferred records of one atom that touch are merged once there are more words than this, and twice as many as after
 #: the last merge.
@@ -151,3 +152,9 @@ def _enlarge(found: retention.Found, count: int, arity: int) -> retention.Found:
     for old, new in zip(found, larger, strict=True):
         new[: len(old)] = old
     return larger
+
+
+def make_quiet_step() -> Todo:
+    """Make a step without facts, at a time that is set later."""
+    time, zero = np.empty(1, np.int64), np.zeros(1, np.int64)
+    return Todo(time, np.full(1, NEG_INF), np.zeros(1, np.bool_), NOTHING, zero, NOTHING, zero)

@@ -12,6 +12,7 @@ from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import DurationLike, TimeLike
+from tidelog.streaming.alert_corrections import correct_alerts
 from tidelog.streaming.alerts import Alert, AlertState, build_alert_sheet, parse_alert_options, update_alerts
 from tidelog.streaming.output_times import OutputTimesLike
 from tidelog.streaming.reasoner import Reasoner
@@ -88,7 +89,8 @@ class Watch:
     def finish(self, until: TimeLike | None = None) -> AlertList:
         """End the stream and return the last alerts. Incidents that hold at the end have not ended."""
         answers = self.reasoner.finish(until)
-        return self._list(self._missed + compute_last_alerts(self.state, answers, self.reasoner.stopped_at))
+        last = compute_last_alerts(self.state, answers, self.reasoner.stopped_at, self.reasoner)
+        return self._list(self._missed + last)
 
     def save(self) -> bytes:
         """Return the whole state; `load` continues from it exactly."""
@@ -148,14 +150,23 @@ def restore_alert_state(reasoner: Reasoner, meta: Mapping[str, Any], changed: bo
 
 def compute_alerts(reasoner: Reasoner, state: AlertState, answers: Iterable[Fact]) -> list[Alert]:
     """Compute the alerts of the step that a reasoner has just taken, from its answers."""
+    if reasoner.corrections is not None:
+        return correct_alerts(reasoner, state, answers)
     if reasoner.evaluation.output is not None or not state.needs_starts:
         return update_alerts(state, answers)
     begun, certain = reasoner.open_intervals(state.certain)
     return update_alerts(state, answers, begun, certain)
 
 
-def compute_last_alerts(state: AlertState, answers: Iterable[Fact], stop: Time) -> list[Alert]:
-    """Compute the alerts of the last step, at whose end time stops. An answer that holds there has not ended."""
+def compute_last_alerts(
+    state: AlertState, answers: Iterable[Fact], stop: Time, reasoner: Reasoner | None = None
+) -> list[Alert]:
+    """Compute the alerts of the last step, at whose end time stops. An answer that holds there has not ended.
+
+    The reasoner is needed if it takes corrections.
+    """
+    if reasoner is not None and reasoner.corrections is not None:
+        return correct_alerts(reasoner, state, answers, stop=stop)
     facts = list(answers)
     if not state.config.changes:
         return update_alerts(state, facts)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidelog.analysis.predicate_graph import find_needed_rules, restrict_to_query
 from tidelog.analysis.time_reach import find_reads
@@ -18,10 +18,14 @@ from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.language.syntax import Aggregate, AggregateFunction, Condition, Rule
 from tidelog.language.wording import join_words
+from tidelog.timeline.grid import NEG_INF
 from tidelog.timeline.interval import INF, Time, TimelineName, format_time
 from tidelog.windows.forward_query import build_forward_query
 from tidelog.windows.redundant_rules import drop_redundant_rules, explain_redundancy
 from tidelog.windows.uniform_validity import find_uniform_window
+
+if TYPE_CHECKING:
+    from tidelog.data.dataset import Dataset
 
 
 def explain_memory(program: Program, query: str | None = None, timeline: TimelineName | None = None) -> tuple[str, ...]:
@@ -165,3 +169,18 @@ def _format_rule_numbers(numbers: Sequence[int]) -> str:
 def _format_rule_line(rule: Rule) -> str:
     line = f"line {rule.place.line}: " if rule.place else ""
     return line + (" ".join(rule.text.split()) or format_rule(rule))
+
+
+def describe_corrections(length: Fraction, facts: Dataset | None) -> str:
+    """Say what a stream keeps so that facts can be corrected for a length of time; `facts` are data of the stream."""
+    import numpy as np
+
+    most = ""
+    if facts is not None:
+        starts = np.sort(np.concatenate([np.zeros(0), *(r.lo[r.lo > NEG_INF] // 2 for r in facts.relations.values())]))
+        ends = np.searchsorted(starts, starts + float(length * facts.denominator), "right")
+        most = f" (at most {int((ends - np.arange(len(starts))).max(initial=0))} in the data)"
+    return (
+        f"for corrections: the facts{most} and answers of the last {format_time(length)}, or half as long again, "
+        "and a few copies of what the rules keep"
+    )

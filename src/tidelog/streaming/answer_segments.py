@@ -1,0 +1,124 @@
+"""The answers of a stream that can still be corrected, by the epoch in which they were given, and their differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.data.relation import refine_pairs
+from tidelog.engine.fact_store import Rows
+from tidelog.streaming.answers import AnswerColumns
+from tidelog.timeline.grid import Grid
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """Answers as rows, in ticks of `1/denominator`."""
+
+    rows: Rows
+    denominator: int
+
+    @staticmethod
+    def of(found: AnswerColumns) -> TimedRows:
+        """Return all answers of some columns."""
+        return TimedRows(found.rows(0, len(found.lo)), found.grid.denominator)
+
+    def at_step(self, denominator: int, dense: bool) -> Rows:
+        """Return the rows in ticks of `1/denominator`, a multiple of the present denominator."""
+        factor = denominator // self.denominator
+        if factor == 1 or not dense:
+            return self.rows
+        return Rows(self.rows.args, *refine_pairs(self.rows.lo, self.rows.hi, factor))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The answers that a step takes back and adds, on a grid of their own."""
+
+    removed: Rows
+    added: Rows
+    grid: Grid
+
+    @staticmethod
+    def of_added(found: AnswerColumns) -> Difference:
+        """Return answers that are all new."""
+        rows = found.rows(0, len(found.lo))
+        return Difference(Rows.empty(len(rows.args)), rows, found.grid)
+
+    def add(self, found: AnswerColumns) -> Difference:
+        """Return the same changes and further answers that are new."""
+        if not len(found.lo):
+            return self
+        dense, arity = self.grid.dense, len(self.added.args)
+        own = self.grid.denominator
+        more = compare([], [TimedRows(self.added, own), TimedRows.of(found)], arity, dense)
+        removed = TimedRows(self.removed, own).at_step(more.grid.denominator, dense)
+        return Difference(removed, more.added, more.grid)
+
+
+def compare(before: list[TimedRows], after: list[TimedRows], arity: int, dense: bool) -> Difference:
+    """Compare answers; those in both lists are left out."""
+    denominator = lcm(*(part.denominator for part in (*before, *after)))
+    old, new = (
+        Rows.concatenate([part.at_step(denominator, dense) for part in parts], arity) for parts in (before, after)
+    )
+    old_keys, new_keys = (_keys(rows) for rows in (old, new))
+    gone = _find_others(old_keys, set(new_keys))
+    fresh = _find_others(new_keys, set(old_keys))
+    return Difference(old.where(gone), new.where(fresh), Grid(dense, denominator))
+
+
+def _find_others(keys: list[bytes], known: set[bytes]) -> NDArray[np.bool_]:
+    return np.fromiter((key not in known for key in keys), np.bool_, len(keys))
+
+
+def _keys(rows: Rows) -> list[bytes]:
+    table = np.empty((len(rows), len(rows.args) + 2), np.int64)
+    table[:, 0], table[:, 1] = rows.lo, rows.hi
+    table[:, 2:] = rows.args.T
+    width, text = table.shape[1] * 8, table.tobytes()
+    return [text[at : at + width] for at in range(0, len(text), width)]
+
+
+class AnswerSegments:
+    """The answers given since the oldest checkpoint, in the order of their epochs."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, TimedRows]] = []
+
+    def add(self, epoch: int, found: AnswerColumns) -> None:
+        """Add the answers of an epoch."""
+        if len(found.lo):
+            self.put(epoch, TimedRows.of(found))
+
+    def put(self, epoch: int, rows: TimedRows) -> None:
+        """Add rows of an epoch."""
+        self._parts.append((epoch, rows))
+
+    def take_after(self, epoch: int) -> list[TimedRows]:
+        """Remove and return the answers of all epochs after one."""
+        taken = [part for own, part in self._parts if own > epoch]
+        self._parts = [(own, part) for own, part in self._parts if own <= epoch]
+        return taken
+
+    def forget(self, epoch: int) -> None:
+        """Forget the answers up to an epoch: they are final."""
+        if self._parts and self._parts[0][0] <= epoch:
+            self._parts = [(own, part) for own, part in self._parts if own > epoch]
+
+    def __len__(self) -> int:
+        return sum(len(part.rows) for _, part in self._parts)
+
+    def state(self, arity: int, dense: bool) -> tuple[int, dict[str, NDArray[Any]]]:
+        """Return the denominator of all answers, and their arrays."""
+        denominator = lcm(*(part.denominator for _, part in self._parts))
+        rows = Rows.concatenate([part.at_step(denominator, dense) for _, part in self._parts], arity)
+        epochs = np.repeat([epoch for epoch, _ in self._parts], [len(part.rows) for _, part in self._parts])
+        return denominator, {
+            "given.args": rows.args,
+            "given.times": np.array([rows.lo, rows.hi, epochs.astype(np.int64)]),
+        }

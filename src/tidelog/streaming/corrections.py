@@ -1,0 +1,432 @@
+"""Corrections of a stream: late facts and deletions within a length of time, and the changes of answers they cause.
+
+The evaluation takes facts as they arrive, as without corrections. A fact that arrives after its time was taken to be
+complete, or a deletion of a fact that the evaluation has taken, is a correction: the evaluation goes back to the last
+checkpoint that it does not concern, takes the assertions that stand since then in one go, and the answers given since
+then are compared with those given before. All corrections of a step are one such replay.
+
+An assertion is given to the evaluation once the clock has reached its start. So a checkpoint from before the start of
+an assertion never holds it, and the checkpoint from right before the first time that can still be corrected is the
+oldest that is ever needed. It is also what a saved state holds, with the assertions since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import is_deletion, name_deletions, strip_mark
+from tidelog.data.relation import Columns, Key, Relation, finer
+from tidelog.engine.fact_store import Rows
+from tidelog.engine.stream_kernel import CLOSED, FRONTIER, NOW, REPORTED
+from tidelog.streaming.answer_segments import AnswerSegments, Difference, TimedRows, compare
+from tidelog.streaming.answers import AnswerColumns, FactGroup
+from tidelog.streaming.assertion_ledger import PENDING, AssertionLedger, Int64s, assertion_of, start_of
+from tidelog.streaming.checkpoints import BYTES_PER_WORD, Checkpoint, thin_out
+from tidelog.streaming.marks import go_back, mark_evaluation
+from tidelog.streaming.query_evaluation import Evaluation
+from tidelog.streaming.step_layout import Clock
+from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
+
+if TYPE_CHECKING:
+    from tidelog.errors import Inconsistent
+
+Relations = dict[Key, Relation]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The assertions that arrive in a step, insertions and deletions apart, with the constants of the evaluation."""
+
+    inserted: Relations
+    deleted: Relations
+
+    @property
+    def count(self) -> int:
+        """The number of insertions."""
+        return sum(map(len, self.inserted.values()))
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """The changes of a step, how many insertions it took, what is held after it, and a violated constraint, if any."""
+
+    changes: Difference
+    taken: int
+    held: tuple[int, int]
+    violated: Inconsistent | None
+
+
+class Corrections:
+    """The assertions, checkpoints and answers of the last `length` of a stream, around its evaluation."""
+
+    def __init__(self, evaluation: Evaluation, length: Fraction) -> None:
+        self.evaluation = evaluation
+        self.length = length
+        self.ledger = AssertionLedger()
+        self.epoch = 1
+        self.answers = AnswerSegments()
+        #: Deletions that waited for their insertion until it could not come any more.
+        self.unmatched_before = 0
+        #: How many replays there were so far.
+        self.replays = 0
+        self.checkpoints = [Checkpoint(mark_evaluation(evaluation, numbers=True), 0)]
+        #: Where output times that are multiples begin: with the first row.
+        self.first_start = NEG_INF
+        self._words = 0
+        self.violations: set[str] = set()
+        #: Whether the rules have changed, so that the next step compares all answers that can still be corrected.
+        self.is_outdated = False
+
+    # Positions
+
+    @property
+    def reach(self) -> int:
+        """How far corrections reach back, as a grid distance."""
+        grid = self.evaluation.grid
+        return int(self.length * grid.denominator * grid.tick)
+
+    @property
+    def final_until(self) -> int:
+        """The position before which answers have ended that can no longer be corrected."""
+        return int(self.checkpoints[0].mark.at[REPORTED])
+
+    @property
+    def unmatched(self) -> int:
+        """How many deletions have found no insertion so far."""
+        return self.unmatched_before + sum(self.ledger.waiting.values())
+
+    def start_positions(self, rows: Relation) -> Int64s:
+        """Return the grid positions at which rows start; an open interval starts at its end point."""
+        return start_of(rows.lo) if self.evaluation.grid.dense else np.where(rows.lo == NEG_INF, NEG_INF, rows.lo >> 1)
+
+    def first_positions(self, rows: Relation) -> Int64s:
+        """Return the first grid positions at which rows hold."""
+        return rows.lo if self.evaluation.grid.dense else np.where(rows.lo == NEG_INF, NEG_INF, (rows.lo + 1) >> 1)
+
+    # Input
+
+    def split(self, data: Dataset) -> tuple[Dataset, Dataset]:
+        """Split a dataset into insertions and deletions, both with the predicates that they are about."""
+        parts: tuple[Relations, Relations] = {}, {}
+        for (name, arity), relation in data.relations.items():
+            plain = strip_mark(name)
+            parts[is_deletion(name)][plain, arity] = replace(relation, predicate=plain)
+        inserted, deleted = (
+            Dataset(data.symbols, Columns(data.denominator, data.dates, part, data.numbers)) for part in parts
+        )
+        return inserted, deleted
+
+    def fit(self, data: Dataset) -> Dataset:
+        """Return a dataset without deletions on the grid, which is refined first if needed."""
+        self.evaluation.input_format.check(data)
+        self.refine(self.evaluation.needed_denominator(data))
+        return data.with_denominator(self.evaluation.grid.denominator)
+
+    def read(self, data: Dataset) -> Relations:
+        """Return the rows of a dataset on the grid, with the constants of the evaluation."""
+        symbols = self.evaluation.symbols
+        if data.symbols is symbols:
+            return data.relations
+        known, used = len(symbols), np.zeros(len(data.symbols), np.bool_)
+        for relation in data.relations.values():
+            used[relation.args] = True
+        ids = symbols.merge(data.symbols, np.flatnonzero(used))
+        if len(symbols) > known:
+            self.evaluation.rank()
+        return {key: replace(r, args=ids[r.args]) for key, r in data.relations.items() if len(r)}
+
+    def as_dataset(self, relations: Relations) -> Dataset:
+        """Return rows with the constants of the evaluation as a dataset."""
+        columns = Columns(self.evaluation.grid.denominator, False, relations)
+        return Dataset(self.evaluation.symbols, columns)
+
+    # Steps
+
+    def take(self, now: int, over: bool, arrivals: Arrivals) -> StepResult:
+        """Take one step: assertions arrive, none of them late, and the clock moves to a position, `over` or not."""
+        evaluation = self.evaluation
+        over = over or bool(evaluation.at[CLOSED] >= now)
+        frontier = int(evaluation.at[FRONTIER])
+        first_late = POS_INF
+        for key, rows in arrivals.inserted.items():
+            first_late = min(first_late, self._insert(key, rows, frontier))
+        first_epoch = self.delete(arrivals.deleted)
+        due = self.ledger.take_due(now if evaluation.grid.dense else 2 * now, self.epoch)
+        if self.is_outdated:
+            first_epoch, self.is_outdated = 0, False
+        if first_late == POS_INF and first_epoch == PENDING:
+            found, violated = self._run(due, now, over)
+            changes = Difference.of_added(found)
+            self.answers.add(self.epoch, found)
+        else:
+            changes, violated = self._replay(self._find_checkpoint(first_late, first_epoch), now, over)
+        self.settle()
+        return StepResult(changes, arrivals.count, evaluation.held, self.note_violation(violated))
+
+    def take_rest(self) -> StepResult:
+        """Take the rows that start in the future, at the end of the stream."""
+        at = self.evaluation.at
+        now, over = int(at[NOW]), bool(at[CLOSED] >= at[NOW])
+        result = self.take(now, over, Arrivals({}, {})) if self.is_outdated else None
+        changes = result.changes if result else None
+        found, violated = self._run(self.ledger.take_due(POS_INF, self.epoch), now, over)
+        return StepResult(
+            changes.add(found) if changes else Difference.of_added(found),
+            0,
+            self.evaluation.held,
+            (result.violated if result else None) or self.note_violation(violated),
+        )
+
+    def separate_late(self, arrivals: Arrivals, clock: int) -> tuple[Arrivals, list[FactGroup]]:
+        """Separate what starts before everything that can be corrected when the clock is at a position."""
+        late: list[FactGroup] = []
+        kept: tuple[Relations, Relations] = {}, {}
+        for part, relations in enumerate((arrivals.inserted, arrivals.deleted)):
+            for key, rows in relations.items():
+                old = self.start_positions(rows) < clock - self.reach
+                if old.any():
+                    late += self.name_late(key[0], bool(part), rows.select(old))
+                    rows = rows.select(~old)
+                if len(rows):
+                    kept[part][key] = rows
+        return Arrivals(*kept), late
+
+    def name_late(self, predicate: str, deleted: bool, rows: Relation) -> list[FactGroup]:
+        """Return late rows one by one."""
+        name, grid = name_deletions(predicate) if deleted else predicate, Grid(True, self.evaluation.grid.denominator)
+        ones = (rows.select(np.array([row])) for row in range(len(rows)))
+        return [FactGroup(name, Rows(one.args, one.lo, one.hi), grid) for one in ones]
+
+    def begin(self, rows: Relations) -> int:
+        """Take facts that hold before time begins, which cannot be corrected; return how many."""
+        batch = self.evaluation.batch(self.as_dataset(rows), Clock(NEG_INF, NEG_INF, NEG_INF), fixed=True)
+        count = self.evaluation.take_first(batch)
+        if count:
+            self.checkpoints = [Checkpoint(mark_evaluation(self.evaluation, numbers=True), 0)]
+        return count
+
+    @property
+    def is_special(self) -> bool:
+        """Whether even a step in order needs a look at what waits: deletions, future rows, changed rules."""
+        output = self.evaluation.output
+        waits = self.ledger.waiting or self.ledger.has_pending or self.is_outdated
+        return bool(waits or (output is not None and not output.begun))
+
+    def select_started(self, rows: Relations, after: int, until: int, last: int) -> Relations:
+        """Return the rows that start after a position, not after another, and do not begin to hold after `last`."""
+        found: Relations = {}
+        for key, relation in rows.items():
+            starts = self.start_positions(relation)
+            if (starts[1:] >= starts[:-1]).all():
+                first, stop = np.searchsorted(starts, [after, until], "right")
+                part = relation.cut(int(first), int(stop))
+            else:
+                part = relation.select((starts > after) & (starts <= until))
+            if last < POS_INF:
+                part = part.select(self.first_positions(part) <= last)
+            if len(part):
+                found[key] = part
+        return found
+
+    def starts_before(self, rows: Relations) -> bool:
+        """Return whether any row starts before output times that are multiples begin."""
+        if self.first_start == NEG_INF:
+            return False
+        return any((self.start_positions(relation) < self.first_start).any() for relation in rows.values())
+
+    def delete(self, deleted: Relations) -> int:
+        """Remove rows from the ledger; return the first epoch of those that no longer stand, or `PENDING`."""
+        first = PENDING
+        for (name, _), rows in deleted.items():
+            for row in range(len(rows)):
+                epoch = self.ledger.delete(assertion_of(name, rows, row))
+                first = first if epoch is None else min(first, epoch)
+        return first
+
+    def note_in_order(self, rows: Relations, found: AnswerColumns, words: int) -> None:
+        """Note rows that the evaluation has taken in order, and the answers."""
+        for key, relation in rows.items():
+            if len(relation):
+                self.ledger.insert(key, relation, self.epoch)
+        self.answers.add(self.epoch, found)
+        self._words += words
+        self.settle()
+
+    def _insert(self, key: Key, rows: Relation, frontier: int) -> int:
+        """Add rows to the ledger; return the first position of one that comes too late for the evaluation, if any."""
+        kept = self.ledger.match_waiting(key, rows)
+        if not kept.all():
+            rows = rows.select(kept)
+        starts = self.start_positions(rows)
+        lo = np.where(starts < self.first_start, NEG_INF + 1, self.first_positions(rows))
+        behind = lo <= frontier
+        first = POS_INF
+        if behind.any():
+            for row in np.flatnonzero(behind).tolist():
+                one = rows.select(np.array([row]))
+                epoch = self.ledger.find_epoch(assertion_of(key[0], rows, row))
+                self.ledger.insert(key, one, self.epoch if epoch is None else epoch)
+                if epoch is None:
+                    first = min(first, int(lo[row]))
+            rows = rows.select(~behind)
+        if len(rows):
+            self.ledger.insert(key, rows, PENDING)
+        return first
+
+    # Evaluation
+
+    def _run(self, given: Relations, now: int, over: bool) -> tuple[AnswerColumns, Inconsistent | None]:
+        """Give rows to the evaluation as one step, whatever their times; none of them is behind its frontier."""
+        evaluation = self.evaluation
+        todo = evaluation.quiet
+        if evaluation.output is not None and not evaluation.output.begun:
+            starts = [int(self.start_positions(rows).min()) for rows in given.values()]
+            self.first_start = min([now, *starts])
+            evaluation.start_times(evaluation.grid.to_time(self.first_start))
+        if given:
+            batch = evaluation.batch(self.as_dataset(given), Clock(now, NEG_INF, NEG_INF), fixed=True, delay=0)
+            todo = batch.todo
+            self._words += len(todo.records)
+        todo.clocks[:], todo.over[:] = now, over
+        found, _, _, violated = evaluation.run(todo, 0, 1)
+        return found, violated
+
+    def _find_checkpoint(self, first_late: int, first_epoch: int) -> int:
+        """Return the place of the last checkpoint that a correction does not concern."""
+        place = len(self.checkpoints) - 1
+        while place and not (
+            self.checkpoints[place].frontier < first_late and self.checkpoints[place].epoch < first_epoch
+        ):
+            place -= 1
+        return place
+
+    def _replay(self, place: int, now: int, over: bool) -> tuple[Difference, Inconsistent | None]:
+        """Go back to a checkpoint, and take all assertions that stand since then; return how the answers changed."""
+        evaluation, base = self.evaluation, self.checkpoints[place]
+        dropped, self.checkpoints = self.checkpoints[place + 1 :], self.checkpoints[: place + 1]
+        stops = [(checkpoint.now, checkpoint.over) for checkpoint in dropped if base.now < checkpoint.now < now]
+        before = self.answers.take_after(base.epoch)
+        go_back(evaluation, base.mark.copy())
+        self.replays += 1
+        after, violated = self.catch_up(base.epoch, [*stops, (now, over)])
+        return compare(before, after, evaluation.task.arity, evaluation.grid.dense), violated
+
+    def catch_up(self, epoch: int, stops: list[tuple[int, bool]]) -> tuple[list[TimedRows], Inconsistent | None]:
+        """Give the evaluation, which is at the end of an epoch, all rows since then; return the answers.
+
+        `stops` are positions of the clock, and whether they are over; at all but the last, a checkpoint is taken.
+        """
+        rows = self.ledger.standing_after(epoch)
+        starts = {key: self.start_positions(relation) for key, relation in rows.items()}
+        scale = 1 if self.evaluation.grid.dense else 2
+        bounds = np.array([scale * position for position, _ in stops[:-1]], np.int64)
+        self.ledger.renumber_epochs(epoch, bounds)
+        last, violated = NEG_INF, None
+        after: list[TimedRows] = []
+        self.epoch, self._words = epoch + 1, 0
+        for number, (position, over) in enumerate(stops, 1):
+            given: Relations = {}
+            for key, relation in rows.items():
+                part = (starts[key] > last) & (starts[key] <= position)
+                if part.any():
+                    given[key] = relation if part.all() else relation.select(part)
+            found, wrong = self._run(given, position, over)
+            violated = violated or wrong
+            self.answers.add(self.epoch, found)
+            after.append(TimedRows.of(found))
+            if number < len(stops):
+                self._take_checkpoint()
+            last = position
+        return after, violated
+
+    def _take_checkpoint(self) -> None:
+        """Take a checkpoint, which ends the epoch."""
+        self.checkpoints.append(Checkpoint(mark_evaluation(self.evaluation, numbers=True), self.epoch))
+        self.epoch += 1
+        self._words = 0
+
+    def settle(self) -> None:
+        """Take a checkpoint if it is due, and forget what is final."""
+        evaluation = self.evaluation
+        now, last = int(evaluation.at[NOW]), self.checkpoints[-1]
+        if now > last.now and self._words * BYTES_PER_WORD >= evaluation.store.nbytes() + 64 * evaluation.count_rows():
+            self._take_checkpoint()
+        oldest = now - self.reach
+        kept = thin_out(self.checkpoints, now, oldest)
+        if len(kept) < len(self.checkpoints):
+            moved = kept[0] is not self.checkpoints[0]
+            self.checkpoints = kept
+            if moved:
+                doubled = oldest if evaluation.grid.dense else 2 * oldest
+                self.unmatched_before += self.ledger.forget(kept[0].epoch, doubled)
+                self.answers.forget(kept[0].epoch)
+                if evaluation.output is not None:
+                    evaluation.output.keep_from(kept[0].mark.pulled)
+
+    def note_violation(self, violated: Inconsistent | None) -> Inconsistent | None:
+        """Return a violated constraint, unless it was reported before: a replay finds it again."""
+        if violated is None or str(violated) in self.violations:
+            return None
+        self.violations.add(str(violated))
+        return violated
+
+    # Other numbers of constants, other grids, saved states
+
+    def _rebuild(self, change: Callable[[], int]) -> None:
+        """Change the numbers of constants or the grid: go back, change everything, and catch up again.
+
+        `change` returns how many times as fine the grid has become.
+        """
+        evaluation, base = self.evaluation, self.checkpoints[0]
+        now, over = int(evaluation.at[NOW]), bool(evaluation.at[CLOSED] >= evaluation.at[NOW])
+        stops = [(checkpoint.now, checkpoint.over) for checkpoint in self.checkpoints[1:] if checkpoint.now < now]
+        go_back(evaluation, base.mark)
+        factor = change()
+        self.checkpoints = [Checkpoint(mark_evaluation(evaluation, numbers=True), base.epoch)]
+        if now > base.now:
+            self.answers.take_after(base.epoch)
+            self.catch_up(
+                base.epoch, [(finer(position, factor), is_over) for position, is_over in [*stops, (now, over)]]
+            )
+
+    def refine(self, denominator: int) -> None:
+        """Make the grid fine enough for times with a denominator."""
+        grid = self.evaluation.grid
+        if grid.dense and grid.denominator % denominator:
+
+            def change() -> int:
+                self.evaluation.refine(denominator)
+                factor = self.evaluation.grid.denominator // grid.denominator
+                self.ledger.refine(factor)
+                self.first_start = finer(self.first_start, factor)
+                return factor
+
+            self._rebuild(change)
+
+    def forget_names(self) -> None:
+        """Drop constants that nothing mentions any more, once there are many."""
+        if self.evaluation.has_many_names:
+            self._rebuild(self._renumber)
+
+    def _renumber(self) -> int:
+        ids = self.evaluation.forget_names(self.ledger.mark_constants)
+        if ids is not None:
+            self.ledger.renumber(ids)
+        return 1
+
+    @contextmanager
+    def at_oldest_checkpoint(self) -> Iterator[None]:
+        """Let the evaluation be that of the oldest checkpoint for a while."""
+        now = mark_evaluation(self.evaluation, numbers=True)
+        go_back(self.evaluation, self.checkpoints[0].mark.copy())
+        try:
+            yield
+        finally:
+            go_back(self.evaluation, now)

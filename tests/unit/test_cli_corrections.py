@@ -1,0 +1,119 @@
+"""`tidelog stream --corrections` and `tidelog as-of`: input, output, states and errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shell import Shell
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+RULES = "Q(X) :- P(X), not Diamondminus[0,2] R(X).\n"
+FACTS = "P(a)@[0,5]\nP(b)@8\nR(a)@3\nP(b)@9\n-R(a)@3\nP(c)@12\n-P(z)@4\n"
+CHANGES = ["+Q(a)@[0,3)", "-Q(a)@[0,3)", "+Q(a)@[0,5]", "+Q(b)@8", "+Q(b)@9", "+Q(c)@12"]
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("rules.dmtl").write_text(RULES)
+    Path("data.facts").write_text(FACTS)
+    return "rules.dmtl"
+
+
+def test_changes_are_printed_and_unmatched_deletions_are_reported(rules: str, sh: Shell) -> None:
+    ran = sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10")
+    assert ran.out.splitlines() == CHANGES
+    assert "1 deletion has found no fact to delete" in ran.err
+
+
+def test_json_and_csv_say_when_a_change_was_known(rules: str, sh: Shell) -> None:
+    command = ("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10")
+    found = [json.loads(line) for line in sh(*command, "--json").out.splitlines()]
+    assert [(one["change"], one["known"], one["fact"]) for one in found[:3]] == [
+        ("+", "8", "Q(a)"),
+        ("-", "9", "Q(a)"),
+        ("+", "9", "Q(a)"),
+    ]
+    assert sh(*command, "--format", "csv").out.splitlines()[:2] == [
+        "change,known,predicate,arg1,start,end,closed",
+        "+,8,Q,a,0,3,left",
+    ]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_the_answers_as_they_stood_at_some_clock(rules: str, sh: Shell, form: str) -> None:
+    sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "-o", f"log.{form}")
+    assert sh("as-of", f"log.{form}", "8").out == "Q(a)@[0,3)\n"
+    assert sh("as-of", f"log.{form}", "9").out == "Q(a)@[0,5]\nQ(b)@8\n"
+    assert sh("as-of", f"log.{form}", "7").out == ""
+
+
+def test_a_log_of_text_does_not_say_when_changes_were_known(rules: str, sh: Shell) -> None:
+    sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "-o", "log.txt")
+    ran = sh("as-of", "log.txt", "8")
+    assert ran.code == 2
+    assert "TL409" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("P.csv", "x,op,time\na,insert,1\nb,+,8\na,d,1\nc,c,9\nb,-,8\nd,,12\n"),
+        ("P.jsonl", '{"x":"a","time":1}\n{"x":"c","time":9}\n{"x":"a","time":1,"op":"delete"}\n{"x":"d","time":12}\n'),
+        ("P.facts", "P(a)@1\nP(c)@9\n-P(a)@1\nP(d)@12\n"),
+    ],
+)
+def test_deletions_are_read_from_every_form(rules: str, sh: Shell, name: str, text: str) -> None:
+    Path(name).write_text(text)
+    Path("r.facts").write_text("R(z)@0\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", name, "--background", "r.facts", "--corrections", "20")
+    lines = ran.out.splitlines()
+    assert {line[1:] for line in lines if line[0] == "+"} - {line[1:] for line in lines if line[0] == "-"} == {
+        "Q(c)@9",
+        "Q(d)@12",
+    }
+
+
+def test_an_unknown_operation_is_refused(rules: str, sh: Shell) -> None:
+    Path("P.csv").write_text("x,op,time\na,upsert,1\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", "P.csv", "--corrections", "20")
+    assert ran.code == 2
+    assert "`upsert` is not one of insert, delete" in ran.err
+
+
+@pytest.mark.parametrize("name", ["data.facts", "P.csv"])
+def test_deletions_need_corrections(rules: str, sh: Shell, name: str) -> None:
+    Path("P.csv").write_text("x,op,time\na,insert,1\na,delete,1\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", name)
+    assert ran.code == 2
+    assert "TL407" in ran.err
+    assert "--corrections 1h" in ran.err
+
+
+def test_a_resumed_stream_takes_back_what_the_end_of_the_last_run_had_closed(rules: str, sh: Shell) -> None:
+    Path("one.facts").write_text("P(a)@[0,5]\nR(b)@4\n")
+    Path("two.facts").write_text("P(c)@6\nR(a)@3\nP(c)@9\n")
+    first = sh("stream", rules, "--query", "Q", "--input", "one.facts", "--corrections", "10", "--state", "s")
+    assert first.out == "+Q(a)@[0,5]\n"
+    second = sh("stream", rules, "--query", "Q", "--input", "two.facts", "--state", "s")
+    assert second.out == "-Q(a)@[0,5]\n+Q(a)@[0,3)\n+Q(c)@6\n+Q(c)@9\n"
+
+
+def test_a_withdrawn_alert_says_so(rules: str, sh: Shell) -> None:
+    ran = sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "--changes")
+    assert ran.out.splitlines()[:4] == ["+start Q(a)@[0", "+end Q(a)@3)", "-end Q(a)@3)", "+end Q(a)@5]"]
+
+
+def test_check_says_what_corrections_keep(rules: str, sh: Shell) -> None:
+    ran = sh("check", rules, "--query", "Q", "--corrections", "5", "--data", "data.facts")
+    assert "for corrections: the facts (at most" in ran.out
+
+
+def test_corrections_shorter_than_the_delay_are_refused(rules: str, sh: Shell) -> None:
+    ran = sh("stream", rules, "--query", "Q", "--input", "data.facts", "--delay", "5", "--corrections", "3")
+    assert ran.code == 2
+    assert "TL408" in ran.err
