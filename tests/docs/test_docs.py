@@ -55,7 +55,9 @@ def shell(tmp_path: Path) -> dict[str, str]:
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from tidelog.cli.main import main; main()" "$@"\n')
     command.chmod(0o755)
     paths = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
-    return {**os.environ, **paths, "COLUMNS": "100"}
+    # As for users: small tasks are interpreted. Other tests need no second compiler beside them.
+    kernels = {"TIDELOG_KERNELS": "auto", "TIDELOG_BACKGROUND": "off"}
+    return {**os.environ, **paths, **kernels, "COLUMNS": "100"}
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 import pytest
 
@@ -180,6 +181,14 @@ def test_a_stream_looks_back_over_a_not_that_reads_no_outside_value() -> None:
     answers = reasoner.push(0, ["B(1)@[0,4]", "C(1)@[3,4]"]) + reasoner.push(5, ["A(3)"]) + reasoner.push(6, ["A(4)"])
     answers += reasoner.finish()
     assert [format_fact(fact) for fact in answers] == ["E(3)@5"]
+
+
+@pytest.mark.parametrize("timeline", ["rational", "integer"])
+def test_a_fact_that_meets_a_value_is_answered_once_it_is_certain(timeline: Literal["rational", "integer"]) -> None:
+    program = tl.Program.parse("Q(X, N) :- N = last[0,inf){ Y : C(X, Y) }, Diamondminus[0,2] A(X).")
+    reasoner = tl.Reasoner(program, "Q", timeline=timeline)
+    assert not reasoner.push(1, ["C(a,1)"]) + reasoner.push(6, ["A(a)"]) + reasoner.advance(7)
+    assert [format_fact(fact) for fact in reasoner.advance(9)] == ["Q(a,1)@[6,8]"]
 
 
 def name_ways(plan: Plan) -> Iterator[str]:

@@ -12,6 +12,7 @@ from tidelog.engine.store_tables import (
     CAPACITY,
     ENDLESS,
     HELD,
+    LATEST,
     LENGTH,
     N_ATOMS,
     PRED,
@@ -289,3 +290,12 @@ def begins_by(position: int, queue: Array, end: int, preds: Array) -> bool:
             return True
         i += 3 + preds[queue[i], ARITY]
     return False
+
+
+@inlined_kernel
+def reaches_beyond(position: int, preds: Array) -> bool:
+    """Return whether some predicate has a fact that begins or ends after a position; endless facts do not count."""
+    found = False
+    for pred in range(len(preds)):
+        found = found or position < preds[pred, LATEST] < STANDING_END
+    return found

@@ -21,6 +21,7 @@ from tidelog.engine.retention import (
     first_entry,
     forget,
     move_due,
+    reaches_beyond,
     schedule_changes,
     write_ended,
     write_holding,
@@ -75,7 +76,7 @@ BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
 DONE, STORE_FULL, QUEUE_FULL, ANSWERS_FULL, ENOUGH, VIOLATED, SPARSE, STOPPED, LOGGED, AGGREGATE = range(10)
 NO_SPACE, NO_SPACE_LATER = 10, 11
 
-#: The number of answers after which a call returns between two steps.
+#: A call returns between two steps once it has this many answers.
 MUCH = 1 << 16
 #: Words of the queue that one call uses to request plans, not counting those of the last atom.
 ASKED = 1 << 14
@@ -89,8 +90,8 @@ class Task(NamedTuple):
     """The standing query, as numbers. Distances and positions are grid positions.
 
     `listing` is an index of all atoms of the query, and `slice` how far evaluation may go at once, because of a
-    recursion through time (0 without one). `asked` says that there are output times: `ratio` of their ticks
-    are one tick of the grid, and `every` of them lie between two output times (0: they are in the heap).
+    recursion through time (0 without one); `aggregated`: there are aggregations. `asked`: there are output times;
+    `ratio` of their ticks are one tick of the grid, and `every` of them lie between two (0: they are in the heap).
 
     Rules with negation: `repeated` says which components are recursive, and `aggregates` which of them begin with
     aggregations. `visits` are the plans for an atom of each predicate, from `visit_starts` on (component, plan, how
@@ -106,6 +107,7 @@ class Task(NamedTuple):
     longest: int
     ahead: int
     dense: bool
+    aggregated: bool
     asked: bool
     ratio: int
     every: int
@@ -125,8 +127,7 @@ class Task(NamedTuple):
 
 
 class Todo(NamedTuple):
-    """Steps to take: for each the clock, the last time in it, whether its time is over, and the ends of its records and
-    of its own output times."""
+    """Steps to take: of each the clock, the last time, whether its time is over, the ends of its records and times."""
 
     clocks: Array
     lasts: Array
@@ -271,7 +272,10 @@ def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
     if task.asked and to_grid_position(_next_time(at, heap, task.every), task.ratio, task.dense) <= frontier:
         return True
     change = min(next_time(RULES, agenda), next_time(ANSWERS, agenda), at[CHANGES])
-    return bool(frontier >= change or tables.meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF or task.slice)
+    if frontier >= change or tables.meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF or task.slice:
+        return True
+    # Facts beyond this position have not met the results of aggregations yet.
+    return bool(task.aggregated and reaches_beyond(at[EVALUATED], tables.preds))
 
 
 @kernel

@@ -168,6 +168,7 @@ def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, outp
         delay,
         compiled.bounds.delay[compiled.query],
         compiled.grid.dense,
+        bool(compiled.aggregations),
         output is not None,
         output.denominator // compiled.grid.denominator if output else 1,
         output.ticks_between if output else 0,
