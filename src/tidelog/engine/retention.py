@@ -293,9 +293,13 @@ def begins_by(position: int, queue: Array, end: int, preds: Array) -> bool:
 
 
 @inlined_kernel
-def reaches_beyond(position: int, preds: Array) -> bool:
-    """Return whether some predicate has a fact that begins or ends after a position; endless facts do not count."""
+def matters_beyond(position: int, retention: Array, persisting: Array, preds: Array) -> bool:
+    """Return whether rules may still read a fact that ends, or a range after its end, later than a position.
+
+    Facts that never end or are read for ever do not count, nor do those that end where they were evaluated last.
+    """
     found = False
     for pred in range(len(preds)):
-        found = found or position < preds[pred, LATEST] < STANDING_END
+        if not persisting[pred] and preds[pred, LATEST] < STANDING_END and retention[pred] < STANDING_END:
+            found = found or position <= preds[pred, LATEST] + retention[pred]
     return found

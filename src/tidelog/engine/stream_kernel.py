@@ -20,8 +20,8 @@ from tidelog.engine.retention import (
     count_ended,
     first_entry,
     forget,
+    matters_beyond,
     move_due,
-    reaches_beyond,
     schedule_changes,
     write_ended,
     write_holding,
@@ -275,7 +275,7 @@ def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
     if frontier >= change or tables.meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF or task.slice:
         return True
     # Facts beyond this position have not met the results of aggregations yet.
-    return bool(task.aggregated and reaches_beyond(at[EVALUATED], tables.preds))
+    return bool(task.aggregated and matters_beyond(at[EVALUATED], task.retention, task.persisting, tables.preds))
 
 
 @kernel
