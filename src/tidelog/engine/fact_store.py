@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tidelog.compiler.opcodes import Code
 from tidelog.engine import agenda, plan_machine, retention, store_tables
 from tidelog.numeric.rows import Rows as Rows
+from tidelog.numeric.rows import has_few_atoms
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Int64s = NDArray[np.int64]
@@ -135,7 +136,7 @@ class Store:
         self.preds[pred, store_tables.TRANSIENT] = transient
         if not transient:
             self._make_room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
-        if len(rows) > BATCH and _has_few_atoms(rows):
+        if len(rows) > BATCH and has_few_atoms(rows):
             order = np.argsort(rows.lo, kind="stable")
             rows = Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
         width = 3 + rows.args.shape[0]
@@ -429,16 +430,6 @@ def _enlarge(array: store_tables.Array, rows: int) -> store_tables.Array:
     larger = np.empty((max(rows, grown), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def _has_few_atoms(rows: Rows) -> bool:
-    """Return whether few atoms have many intervals; these are inserted in time order, each behind the last."""
-    sample = rows.args[:, : 1 << 13]
-    if len(sample) == 2:
-        # Sorting pairs as one number is many times as fast.
-        sample = sample[:1].astype(np.int64) << 32 | sample[1:]
-    atoms = len(np.unique(sample, axis=1)[0]) if len(sample) > 1 else len(np.unique(sample)) or 1
-    return bool(16 * atoms < sample.shape[1])
 
 
 def _empty_code(n_preds: int) -> Code:
