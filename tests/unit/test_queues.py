@@ -25,3 +25,14 @@ def test_facts_that_wait_for_their_time_are_all_kept() -> None:
         answers += reasoner.advance(t)
     assert sorted({str(fact.interval) for fact in answers}) == ["2", "5"]
     assert len(answers) == 2 * COUNT
+
+
+def test_requests_for_many_atoms_have_room_in_both_queues() -> None:
+    program = tl.Program.parse("Down(X) :- Node(X), not Diamondminus[0,2] Beat(X).\nCalm(X) :- Node(X), not Down(X).")
+    nodes = tl.Dataset.parse("\n".join(f"Node(n{i})" for i in range(1000)))
+    beats = "\n".join(f"Beat(n{i})@{t}" for t in range(9) for i in range(1000) if (7 * i + t) % 5)
+    reasoner = tl.Reasoner(program, "Calm", background=nodes)
+    answers = [fact for step in reasoner.feed(tl.Dataset.parse(beats, ordered=True)) for fact in step.answers]
+    answers += reasoner.finish()
+    model = tl.materialise(program, tl.Dataset.parse(beats) | nodes, query="Calm", until=8)
+    assert sorted(map(str, answers)) == sorted(map(str, model))

@@ -76,14 +76,12 @@ BEGIN, TAKE, WORK, EVALUATE, ANSWER, LEAVE = range(6)
 DONE, STORE_FULL, QUEUE_FULL, ANSWERS_FULL, ENOUGH, VIOLATED, SPARSE, STOPPED, LOGGED, AGGREGATE = range(10)
 NO_SPACE, NO_SPACE_LATER = 10, 11
 
-#: A call returns between two steps once it has this many answers.
-MUCH = 1 << 16
+MUCH = 1 << 16  # A call returns between two steps once it has this many answers.
 #: Words of the queue that one call uses to request plans, not counting those of the last atom.
 ASKED = 1 << 14
 #: With at most this many facts every step forgets; with more, one in eight new facts triggers it.
 SMALL = 4096
-#: Up to this many atoms that hold nowhere are left alone.
-FEW = 1024
+FEW = 1024  # Up to this many atoms that hold nowhere are left alone.
 
 
 class Task(NamedTuple):
@@ -376,7 +374,9 @@ def take(
                 at[PHASE] = EVALUATE
 
         if at[PHASE] == EVALUATE:
-            if 4 * (len(task.plans) + len(task.visits) + len(task.remakes)) + ASKED > len(queue):
+            # The queues change places below, so both need room for the requests.
+            requests = 4 * (len(task.plans) + len(task.visits) + len(task.remakes)) + ASKED
+            if requests > min(len(queue), len(following)):
                 return QUEUE_FULL, step, turned
             while at[GROUP] < n_groups:
                 group = at[GROUP]

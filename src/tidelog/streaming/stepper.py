@@ -97,7 +97,7 @@ class Stepper:
             elif status == stream_kernel.QUEUE_FULL:
                 records = int(_count_in_step(todo.record_ends, step)) + store.later_end
                 requests = len(task.plans) + len(task.visits) + len(task.remakes)
-                self._grow_queue(max(records, 4 * requests + stream_kernel.ASKED))
+                self._grow_queues(max(records, 4 * requests + stream_kernel.ASKED))
                 if output is not None:
                     heap = output.with_room(int(at[N_TIMES] + _count_in_step(todo.time_ends, step)))
             elif status == stream_kernel.ANSWERS_FULL:
@@ -122,11 +122,18 @@ class Stepper:
         found = retention.Found(args[: count * task.arity].copy(), lo[:count].copy(), hi[:count].copy())
         return found, taken, step, violated
 
-    def _grow_queue(self, need: int) -> None:
-        if need > len(self._queue):
-            larger = np.empty(max(need, 2 * len(self._queue)), np.int64)
-            larger[: len(self._queue)] = self._queue
-            self._queue = larger
+    def _grow_queues(self, need: int) -> None:
+        """Make room for this many words in both queues, which change places during a step."""
+        self._queue, self._following = _grow_queue(self._queue, need), _grow_queue(self._following, need)
+
+
+def _grow_queue(queue: Int64s, need: int) -> Int64s:
+    """Return a queue with room for this many words, and the same words."""
+    if need <= len(queue):
+        return queue
+    larger = np.empty(max(need, 2 * len(queue)), np.int64)
+    larger[: len(queue)] = queue
+    return larger
 
 
 def with_room(queue: Int64s, records: Int64s, end: int) -> tuple[Int64s, int]:
