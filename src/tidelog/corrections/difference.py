@@ -85,7 +85,7 @@ def sort_rows(rows: Rows, columns: Sequence[int]) -> Rows:
     if len(keys) == 2:
         keys = [keys[0].astype(np.int64) << 32 | keys[1]]
     first, last = int(rows.lo.min()), int(rows.lo.max())
-    if len(keys) == 1 and last - first < 1 << 31 and rows.args.dtype == np.int32:
+    if len(columns) == 1 and last - first < 1 << 31 and rows.args.dtype == np.int32:
         order = np.argsort(keys[0].astype(np.int64) << 31 | (rows.lo - first))
     else:
         order = np.lexsort((rows.lo, *reversed(keys)))
