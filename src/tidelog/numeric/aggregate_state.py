@@ -139,7 +139,7 @@ def lacks_room(state: State) -> Number:
 
 
 @inlined_kernel
-def read_amount(state: State, constants: Constants, id: int) -> tuple[int, int, int]:
+def _read_amount(state: State, constants: Constants, id: int) -> tuple[int, int, int]:
     """Return a constant on the common denominator: a status, the amount, and -1 if it is not a number."""
     top, bottom, scale = constants.numerators[id], constants.denominators[id], state.counters[SCALE]
     if bottom == scale:
@@ -155,6 +155,32 @@ def read_amount(state: State, constants: Constants, id: int) -> tuple[int, int, 
     if (abs(top) >= near or factor >= near) and abs(top) > BOUND // factor:
         return OVERFLOW, 0, 0
     return DONE, top * factor, 0
+
+
+@inlined_kernel
+def read_contribution(state: State, constants: Constants, pieces: Pieces, row: int) -> tuple[int, int, int]:
+    """Return what a row contributes: a status, for sums and averages an amount, and its value.
+
+    The value is a constant; for sums and averages it is 0, or -1 if the row has no number. With RESCALE, the amount is
+    the denominator that was met.
+    """
+    column = state.plan[VALUE]
+    if column < 0:
+        return DONE, 0, 0
+    if state.plan[FUNCTION] in (SUM, AVG):
+        return _read_amount(state, constants, pieces.args[column, row])
+    return DONE, 0, int64(pieces.args[column, row])
+
+
+@inlined_kernel
+def write_contribution(state: State, pieces: Pieces, row: int, place: int, time: int, value: int, amount: int) -> None:
+    """Write the contribution of a row to its place."""
+    state.times[place] = time
+    state.members[place] = find_member(state, pieces.args, row)
+    if state.plan[VALUE] >= 0:
+        state.values[place] = value
+        if state.plan[FUNCTION] in (SUM, AVG):
+            state.amounts[place] = amount
 
 
 @inlined_kernel

@@ -34,15 +34,14 @@ from tidelog.numeric.aggregate_state import (
     SUM,
     TAIL,
     TOTAL,
-    VALUE,
     Output,
     Pieces,
     State,
-    find_member,
     lacks_room,
-    read_amount,
+    read_contribution,
     settle,
     show_groups,
+    write_contribution,
 )
 from tidelog.numeric.number_kernels import BOUND, Constants
 from tidelog.numeric.pairing_heaps import insert_node, remove_node
@@ -57,26 +56,21 @@ def add_pieces(state: State, constants: Constants, pieces: Pieces, first: int, p
     Write the place of each, in the order of `pieces.order`. Return a status, where to go on, and with RESCALE the
     denominator that was met.
     """
-    plan, counters = state.plan, state.counters
-    numeric = plan[FUNCTION] == SUM or plan[FUNCTION] == AVG
+    counters = state.counters
     for i in range(first, len(pieces.lo)):
         row = pieces.order[i] if len(pieces.order) > 0 else i
         status = lacks_room(state)
         if status != DONE:
             return status, i, 0
-        amount, value = int64(0), int64(0)
-        if numeric:
-            status, amount, value = read_amount(state, constants, pieces.args[plan[VALUE], row])
-            if status != DONE:
-                return status, i, amount
-            if value < 0:
-                continued = is_continued(state, pieces, row)
-                if continued < 0:
-                    return ROOM_RUNNING, i, 0
-                if continued == 0:
-                    counters[SKIPPED] += 1
-        elif plan[VALUE] >= 0:
-            value = int64(pieces.args[plan[VALUE], row])
+        status, amount, value = read_contribution(state, constants, pieces, row)
+        if status != DONE:
+            return status, i, amount
+        if value < 0:
+            continued = is_continued(state, pieces, row)
+            if continued < 0:
+                return ROOM_RUNNING, i, 0
+            if continued == 0:
+                counters[SKIPPED] += 1
         place = counters[FREE]
         if place >= 0:
             counters[FREE] = state.times[place]
@@ -84,12 +78,7 @@ def add_pieces(state: State, constants: Constants, pieces: Pieces, first: int, p
             place = counters[TAIL]
             counters[TAIL] += 1
         places[i] = place
-        state.times[place] = pieces.hi[row]
-        state.members[place] = find_member(state, pieces.args, row)
-        if plan[VALUE] >= 0:
-            state.values[place] = value
-        if numeric:
-            state.amounts[place] = amount
+        write_contribution(state, pieces, row, place, pieces.hi[row], value, amount)
     return DONE, len(pieces.lo), 0
 
 

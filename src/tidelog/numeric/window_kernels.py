@@ -42,15 +42,14 @@ from tidelog.numeric.aggregate_state import (
     SUM,
     TAIL,
     TOTAL,
-    VALUE,
     Output,
     Pieces,
     State,
-    find_member,
     lacks_room,
-    read_amount,
+    read_contribution,
     settle,
     show_groups,
+    write_contribution,
 )
 from tidelog.numeric.hash_tables import add_tuple, drop_ended, find_tuple
 from tidelog.numeric.number_kernels import BOUND, Constants, compare_constants
@@ -108,19 +107,14 @@ def _add_starts(state: State, constants: Constants, pieces: Pieces, first: int) 
     Return a status, where to go on, and with RESCALE the denominator that was met.
     """
     plan, counters = state.plan, state.counters
-    numeric = plan[FUNCTION] == SUM or plan[FUNCTION] == AVG
     for i in range(first, len(pieces.lo)):
         row = pieces.order[i] if len(pieces.order) > 0 else i
         status = lacks_room(state)
         if status != DONE:
             return status, i, 0
-        amount, value = int64(0), int64(0)
-        if numeric:
-            status, amount, value = read_amount(state, constants, pieces.args[plan[VALUE], row])
-            if status != DONE:
-                return status, i, amount
-        elif plan[VALUE] >= 0:
-            value = int64(pieces.args[plan[VALUE], row])
+        status, amount, value = read_contribution(state, constants, pieces, row)
+        if status != DONE:
+            return status, i, amount
         continued = is_continued(state, pieces, row)
         if continued < 0:
             return ROOM_RUNNING, i, 0
@@ -131,13 +125,7 @@ def _add_starts(state: State, constants: Constants, pieces: Pieces, first: int) 
             counters[SKIPPED] += 1
         if plan[BOUNDED] != 0 and _first_position(plan, start) > _last_position(plan, start):
             continue
-        place = counters[TAIL] - counters[BASE]
-        state.times[place] = start
-        state.members[place] = find_member(state, pieces.args, row)
-        if plan[VALUE] >= 0:
-            state.values[place] = value
-        if numeric:
-            state.amounts[place] = amount
+        write_contribution(state, pieces, row, counters[TAIL] - counters[BASE], start, value, amount)
         counters[TAIL] += 1
     return DONE, len(pieces.lo), 0
 
