@@ -12,6 +12,8 @@ BENCH_FLAGS  ?=
 FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
+# Tests start hundreds of processes: without cached bytecode, each would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help quick test lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-kafka \
 	test-browser format docs drawings page vsix demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
