@@ -32,7 +32,8 @@ def _sort_numbers(table: SymbolTable, ids: Longs) -> Longs:
     """Sort the ids of numbers by value: on a common denominator where that fits, else by exact comparison."""
     numerator, denominator = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64)
     _read_numbers(table, ids, numerator, denominator)
-    step = lcm(*(int(part) for part in np.unique(denominator)))
+    # Not `np.unique`, which imports `numpy.ma`: small tasks would notice.
+    step = lcm(*set(denominator[denominator != 1].tolist()))
     if step and np.abs(numerator).max(initial=0) < LIMIT // step:
         return ids[np.argsort(numerator * (step // denominator))]
     texts = {int(id): table.pool[table.offsets[id] + 1 : table.offsets[id + 1]].tobytes().decode() for id in ids}
