@@ -17,10 +17,10 @@ import tidelog as tl
 from processes import wait_for
 from shell import Shell, start_command
 from tidelog.errors import TidelogError
-from tidelog.page import live_server
 from tidelog.page.live_board import LiveBoard
 from tidelog.page.live_observer import BoardObserver
 from tidelog.page.live_server import serve_board
+from tidelog.stream_server import StreamServer
 from tidelog.streaming.answers import RuleCost
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -186,13 +186,13 @@ def test_a_browser_that_goes_away_is_no_news(
     board: LiveBoard, address: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = Semaphore(0)
-    shut = live_server._Server.shutdown_request
+    shut = StreamServer.shutdown_request
 
-    def shutdown_request(self: live_server._Server, request: socket.socket) -> None:
+    def shutdown_request(self: StreamServer, request: socket.socket) -> None:
         shut(self, request)
         ended.release()
 
-    monkeypatch.setattr(live_server._Server, "shutdown_request", shutdown_request)
+    monkeypatch.setattr(StreamServer, "shutdown_request", shutdown_request)
     with socket.create_connection(("127.0.0.1", urlsplit(address).port or 0)) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset instead of an end
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")

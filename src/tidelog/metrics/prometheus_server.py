@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -17,9 +15,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as MetricFamily
 from prometheus_client.registry import Collector
 
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.metrics.figures import StreamFigures
 from tidelog.metrics.metric_names import STEPS
+from tidelog.stream_server import Request, Response, serve_requests
 from tidelog.timeline.interval import INF
 
 
@@ -48,62 +46,21 @@ def serve_metrics(figures: StreamFigures, host: str, port: int) -> Iterator[str]
     """Serve the figures while the context lasts; the context's value is the address."""
     registry = CollectorRegistry()
     registry.register(FiguresCollector(figures))
-    try:
-        server = _Server((host, port), figures, registry)
-    except OSError as problem:
-        message = f"cannot listen on {host}, port {port}: {problem.strerror}"
-        raise TidelogError(Diagnostic("TL405", message, help="choose another port for --metrics")) from None
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, name="tidelog-metrics", daemon=True).start()
-    try:
-        yield f"http://{host}:{server.server_address[1]}/metrics"
-    finally:
-        server.shutdown()
-        server.server_close()
 
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, address: tuple[str, int], figures: StreamFigures, registry: CollectorRegistry) -> None:
-        self.figures, self.registry = figures, registry
-        super().__init__(address, _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-    server_version = "tidelog"
-    sys_version = ""
-    #: Seconds that a connection may be idle.
-    timeout = 30
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        figures = self.server.figures
+    def respond(request: Request) -> Response:
+        path = request.path.partition("?")[0]
         if path == "/metrics":
-            encode, kind = choose_encoder(self.headers.get("Accept", ""))
-            self._answer(200, kind, encode(self.server.registry))
-        elif path == "/healthz":
-            self._answer_state(figures.is_running, "running", "ended")
-        elif path == "/readyz":
-            self._answer_state(figures.is_ready, "ready", "not ready")
-        else:
-            self._answer(404, "text/plain", b"there is /metrics, /healthz and /readyz\n")
+            encode, kind = choose_encoder(request.headers.get("Accept", ""))
+            return Response(200, kind, encode(registry))
+        if path == "/healthz":
+            return _answer_state(figures.is_running, "running", "ended")
+        if path == "/readyz":
+            return _answer_state(figures.is_ready, "ready", "not ready")
+        return Response(404, "text/plain", b"there is /metrics, /healthz and /readyz\n")
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: the terminal belongs to the stream."""
+    with serve_requests(respond, host, port, help="choose another port for --metrics") as address:
+        yield f"{address}metrics"
 
-    def _answer_state(self, good: bool, yes: str, no: str) -> None:
-        self._answer(200 if good else 503, "text/plain", f"{yes if good else no}\n".encode())
 
-    def _answer(self, code: int, kind: str, body: bytes) -> None:
-        self.send_response(code)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(body)),
-            "Cache-Control": "no-store",
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
+def _answer_state(good: bool, yes: str, no: str) -> Response:
+    return Response(200 if good else 503, "text/plain", f"{yes if good else no}\n".encode())
