@@ -24,6 +24,8 @@ export function seconds(value: number): string {
 export class Chart {
   readonly element: HTMLElement;
   private plot: uPlot | null = null;
+  // The index of the value that each point on the plot stands for.
+  private places: number[] = [];
   private readonly place: HTMLElement;
   private readonly value: HTMLElement;
 
@@ -34,6 +36,8 @@ export class Chart {
     private readonly xText: (index: number) => string,
     private readonly xTick: (x: number) => string,
     private readonly group: string,
+    // Between two points that are further apart than this, nothing is drawn.
+    private readonly gap = Infinity,
   ) {
     this.place = h("div", { class: "plot", "aria-hidden": "true" });
     this.value = h("span", { class: "value" });
@@ -46,15 +50,34 @@ export class Chart {
     this.x = x;
     this.line = { ...this.line, values };
     if (this.plot) {
-      this.plot.setData([x, values]);
-      this.say(values.length - 1);
+      this.plot.setData(this.points());
+      this.say(null);
     } else this.draw();
+  }
+
+  // The points of the line, with an empty one in every gap.
+  private points(): [number[], (number | null)[]] {
+    const { values } = this.line;
+    const x: number[] = [];
+    const y: (number | null)[] = [];
+    this.places = [];
+    this.x.forEach((at, index) => {
+      if (index > 0 && at - this.x[index - 1] > this.gap) {
+        x.push((at + this.x[index - 1]) / 2);
+        y.push(null);
+        this.places.push(index);
+      }
+      x.push(at);
+      y.push(values[index]);
+      this.places.push(index);
+    });
+    return [x, y];
   }
 
   private say(index: number | null | undefined): void {
     const { values, format } = this.line;
-    const at = index ?? values.length - 1;
-    this.value.textContent = at >= 0 && values.length ? `${format(values[at])} at ${this.xText(at)}` : "";
+    const at = index === null || index === undefined ? values.length - 1 : (this.places[index] ?? 0);
+    this.value.textContent = at >= 0 && values.length ? `${format(values[at])} ${this.xText(at)}` : "";
   }
 
   private draw(): void {
@@ -75,20 +98,29 @@ export class Chart {
           { ...axis, size: 32, values: (_, splits) => splits.map(this.xTick) },
           { ...axis, size: 62, values: (_, splits) => splits.map(format) },
         ],
-        series: [{}, { stroke, fill: `${stroke}22`, width: 1.75, points: { show: () => this.x.length < 3 } }],
+        series: [{}, { stroke, fill: `${stroke}22`, width: 1.75, points: { show: true, filter: (plot, series, shown) => (shown ? alone(plot, series) : null) } }],
         hooks: { setCursor: [(plot) => this.say(plot.cursor.idx)] },
       },
-      [this.x, this.line.values],
+      this.points(),
       this.place,
     );
     this.say(null);
   }
 }
 
+// The points without a neighbour, which a line alone would not show.
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series];
+  const isEmpty = (index: number) => values[index] === null || values[index] === undefined;
+  const found: number[] = [];
+  for (let i = 0; i < values.length; i++) if (!isEmpty(i) && isEmpty(i - 1) && isEmpty(i + 1)) found.push(i);
+  return found;
+}
+
 // The figures of a stream that has ended.
 export function streamCharts(series: Series, dates: boolean): HTMLElement {
   const tick = (x: number) => (dates ? shortTime(new Date(x * 1000)) : numbers(x));
-  const at = (index: number) => `t = ${series.t[index]}`;
+  const at = (index: number) => `at t = ${series.t[index]}`;
   const lines: Line[] = [
     { title: "Facts held", hue: 0, values: series.held, format: numbers },
     { title: "Slowest step", hue: 1, values: series.slowest, format: seconds },

@@ -20,6 +20,15 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+// Code in which lines break only after commas, at spaces and inside of names: dates and numbers stay whole.
+export function code(text: string, attributes: Attributes = {}): HTMLElement {
+  const parts = text.split(/((?:\d{4}-\d\d-\d\dT[\d:.]+Z|-?[\d./]+[a-z]*)[\])]?,?)/);
+  return h("code", attributes, ...parts.flatMap((part, index): Child[] => {
+    if (index % 2 === 0) return [part];
+    return [h("span", { class: "whole" }, part), part.endsWith(",") && document.createElement("wbr")];
+  }));
+}
+
 export const counted = (count: number, noun: string): string =>
   `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -47,4 +56,20 @@ export function shortTime(time: Date): string {
   const [day, clock] = time.toISOString().split("T");
   if (clock === "00:00:00.000Z") return day.endsWith("-01-01") ? day.slice(0, -6) : day.slice(-5);
   return clock.endsWith(":00.000Z") ? clock.slice(0, 5) : clock.endsWith(".000Z") ? clock.slice(0, 8) : clock.slice(0, 12);
+}
+
+const UNITS: [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+// A length of time in seconds, in its two largest units.
+export function duration(value: number): string {
+  if (value < 60) return `${Number(value.toPrecision(3))} s`;
+  let rest = Math.round(value);
+  const parts: string[] = [];
+  for (const [size, unit] of UNITS) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count) parts.push(`${count} ${unit}`);
+    else if (parts.length) break;
+  }
+  return parts.slice(0, 2).join(" ");
 }

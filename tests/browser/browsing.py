@@ -35,7 +35,7 @@ def pages(browser: Any) -> Iterator[Open]:
     contexts: list[Any] = []
 
     def opened(where: str | Path, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": 1280, "height": 720}, **options)
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 720}, **options})
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))

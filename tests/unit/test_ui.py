@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 from fractions import Fraction
 from threading import Semaphore, active_count
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,6 +23,7 @@ from tidelog.page.live_observer import BoardObserver
 from tidelog.page.live_server import serve_board
 from tidelog.stream_server import StreamServer
 from tidelog.streaming.answers import RuleCost
+from tidelog.timeline.interval import INF
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -140,6 +142,80 @@ def test_a_watched_reasoner_names_its_slowest_rules(board: LiveBoard, monkeypatc
     assert [cost["rule"] for cost in found] == ["Pair(X,Y) :- A(X), A(Y).", "Big(X) :- Pair(X,X), X > 8."]
     # Figures since the beginning replace those of the look before, rather than add to them.
     assert [cost["seconds"] for cost in found] == [round(cost.seconds, 6) for cost in slowest()]
+
+
+# What holds now
+
+
+HEARTBEATS = "Down(X) :- Node(X), not Diamondminus[0,5min] Beat(X).\n"
+NODES = "Node(a)\nNode(b)\n"
+
+
+def watch(board: LiveBoard, reasoner: tl.Reasoner, pushed: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
+    """Push facts, and return what the board says after each time."""
+    observer, found = BoardObserver(board, None), []
+    for t, facts in pushed:
+        reasoner.push(t, facts)
+        observer.step(reasoner.last_step)
+        observer.report_now(reasoner)
+        found.append(board.status()["open"])
+    return found
+
+
+def test_the_board_says_what_holds_now_and_why(board: LiveBoard) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse(HEARTBEATS), "Down", background=tl.Dataset.parse(NODES))
+    day = "2026-01-31T10:"
+    found = watch(
+        board,
+        reasoner,
+        [(f"{day}00:00Z", ["Beat(a)", "Beat(b)"]), (f"{day}02:00Z", ["Beat(b)"]), (f"{day}09:00Z", ["Beat(c)"])],
+    )
+    assert [alert["since"] for alert in found[0]["alerts"]] == [None, None]  # before their first beat
+    assert found[1]["alerts"] == []
+    assert (found[2]["total"], found[2]["known"]) == (2, f"{day}09:00Z")
+    newest, oldest = found[2]["alerts"]
+    assert [newest[key] for key in ("atom", "since", "closed", "lasted")] == ["Down(b)", f"{day}07:00Z", False, 120.0]
+    assert [oldest[key] for key in ("atom", "since", "closed", "lasted")] == ["Down(a)", f"{day}05:00Z", False, 240.0]
+    assert newest["reason"] == {
+        "rule": HEARTBEATS.strip(),
+        "because": [f"Node(b)@({day}07:00Z,{day}09:00Z)", f"no Beat(b) in ({day}02:00Z,{day}09:00Z)"],
+    }
+
+
+def test_an_alert_that_is_corrected_away_is_withdrawn_and_one_that_ends_is_not(board: LiveBoard) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse(HEARTBEATS), "Down", background=tl.Dataset.parse(NODES), corrections="1h")
+    late = ["Beat(a)@300", "Beat(a)@500", "Beat(a)@800"]
+    found = watch(board, reasoner, [("0", ["Beat(a)", "Beat(b)"]), ("1000", ["Beat(b)"]), ("1001", late)])
+    assert [alert["atom"] for alert in found[1]["alerts"]] == ["Down(a)", "Down(b)"]
+    assert found[2]["alerts"] == []
+    assert found[2]["withdrawn"] == [{"atom": "Down(a)", "since": "300", "closed": False, "known": "1001"}]
+    assert "+Down(b)@(300,1000)" in board.status()["latest"]
+
+
+def test_reasons_that_are_not_held_are_not_made_up(board: LiveBoard) -> None:
+    program = tl.Program.parse("Many(X) :- count[0,1h]{ High(X) } >= 2.\n")
+    found = watch(board, tl.Reasoner(program, "Many"), [("0", ["High(a)"]), ("1", ["High(a)"]), ("2", ["High(b)"])])
+    assert [(alert["atom"], alert["reason"]) for alert in found[2]["alerts"]] == [("Many(a)", None)]
+
+
+def test_answers_at_points_do_not_hold_now(board: LiveBoard) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse(RULES), "Hot", at="every:1")
+    assert watch(board, reasoner, [("0", ["High(a)"]), ("1", [])]) == [None, None]
+
+
+def test_of_many_alerts_the_newest_are_shown(board: LiveBoard) -> None:
+    reasoner = tl.Reasoner(tl.Program.parse("Hot(X) :- High(X).\n"), "Hot")
+    pushed = [(str(t), [f"High(m{t})@[{t},1000]"]) for t in range(60)]
+    last = watch(board, reasoner, [*pushed, ("60", [])])[-1]
+    assert last["total"] == 60
+    assert [alert["atom"] for alert in last["alerts"]] == [f"Hot(m{t})" for t in range(59, 9, -1)]
+
+
+@pytest.mark.parametrize(("largest", "shown"), [(INF, True), (86_400.0, False), (-1.0, False)])
+def test_a_replay_has_no_lag(largest: float, shown: bool) -> None:
+    board = LiveBoard(largest)
+    board.set_state({}, Fraction(0), dates=True)
+    assert (board.status()["lag_seconds"] is not None) == shown
 
 
 # The server

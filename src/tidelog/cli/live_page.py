@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tidelog.timeline.interval import INF
+
 if TYPE_CHECKING:
     from tidelog.page.live_board import LiveBoard
 
@@ -43,15 +45,18 @@ def ui_options(command: Command) -> Command:
 
 
 @contextmanager
-def serve_live_page(ui: str | None, host: str, title: str) -> Iterator[LiveBoard | None]:
-    """Serve a page and yield the board that a running stream writes to; yield None without `--ui`."""
+def serve_live_page(ui: str | None, host: str, title: str, largest_lag: float = INF) -> Iterator[LiveBoard | None]:
+    """Serve a page and yield the board that a running stream writes to; yield None without `--ui`.
+
+    A stream that is further than `largest_lag` seconds behind the clock is a replay, whose lag is not shown.
+    """
     if ui is None:
         yield None
         return
     from tidelog.page.live_board import LiveBoard
     from tidelog.page.live_server import serve_board
 
-    board = LiveBoard()
+    board = LiveBoard(largest_lag)
     with serve_board(board, title, host=host, port=None if ui == _ANY_PORT else int(ui)) as address:
         click.echo(f"watch it at {address}", err=True)
         try:

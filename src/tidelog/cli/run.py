@@ -17,6 +17,7 @@ from tidelog.cli.metrics_options import metrics_options, serve_figures
 from tidelog.cli.options import group_options, parse_time_option
 from tidelog.cli.warning_output import show_warnings
 from tidelog.language.wording import plural
+from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,11 +156,16 @@ def _run_loaded(spark: SparkSession, loaded: Pipeline, options: RunOptions) -> i
     # Spark installs a handler of Ctrl-C with its session; ours must replace it.
     with (
         stop_on_signal() as stop,
-        serve_live_page(options.ui, options.ui_host, loaded.name) as live,
+        serve_live_page(options.ui, options.ui_host, loaded.name, _find_largest_lag(loaded)) as live,
         serve_figures(options.metrics, options.otlp) as figures,
     ):
         until = loaded.until if options.until is None else options.until
         return _run_prepared(job, until, options.quiet, stop, _join_boards(live, figures, loaded.query))
+
+
+def _find_largest_lag(loaded: Pipeline) -> float:
+    """Return how many seconds a job may be behind the clock; one that takes only what is there is a replay."""
+    return -INF if loaded.trigger == "available-now" else INF
 
 
 def _join_boards(page: LiveBoard | None, figures: StreamFigures | None, query: str) -> Board | None:

@@ -25,6 +25,7 @@ from tidelog.cli.stream_options import (
     stream_options,
 )
 from tidelog.cli.warning_output import show_warnings
+from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
     from tidelog.cli.stream_session import StreamSession
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from tidelog.page.report_data import Heading
     from tidelog.page.stream_report import StreamReport
     from tidelog.windows.closed_domain import ClosedDomain
+
+#: Seconds that a live pipe may be behind the clock.
+_LIVE_PIPE = 86_400.0
 
 
 @click.command(cls=StreamCommand, short_help="Answer a standing query over a stream of facts.")
@@ -100,7 +104,7 @@ def stream(
         stop = stack.enter_context(
             stop_on_signal() if files.state or run.follow or any(map(is_topic, files.sources)) else nullcontext()
         )
-        _add_observers(session, stack, files, display)
+        _add_observers(session, stack, files, display, run.follow)
         try:
             kafka = read_settings(run.kafka_config) if run.kafka_config else {}
             following = Following(session.positions, run.follow, run.heartbeat, kafka)
@@ -147,7 +151,23 @@ def _prove_window(program: Program, query: str, objects: str) -> ClosedDomain:
         return assume_objects(program, query, objects, progress)
 
 
-def _add_observers(session: StreamSession, stack: ExitStack, files: StreamFiles, display: DisplayArguments) -> None:
+def _find_largest_lag(files: StreamFiles, follow: bool) -> float:
+    """Return how many seconds a stream may be behind the clock; one that is further behind is a replay.
+
+    Files that are not followed are always a replay. What a pipe brings may be either.
+    """
+    from tidelog.data.data_files import strip_predicate
+    from tidelog.streaming.kafka_input import is_topic
+    from tidelog.streaming.stream_reader import is_live
+
+    if follow or any(map(is_topic, files.sources)):
+        return INF
+    return _LIVE_PIPE if any(is_live(strip_predicate(source)) for source in files.sources) else -INF
+
+
+def _add_observers(
+    session: StreamSession, stack: ExitStack, files: StreamFiles, display: DisplayArguments, follow: bool
+) -> None:
     """Add the report that is written at the end, and the page and metrics of the running stream, if asked for."""
     options = session.options
     title = f"{Path(files.rules).name}: {options.query}"
@@ -160,7 +180,7 @@ def _add_observers(session: StreamSession, stack: ExitStack, files: StreamFiles,
         session.observers.append(report)
         columns = session.output.schema.describe_columns(session.program.predicates) if session.output.schema else ""
         stack.callback(_write_report, report, Heading(title, (("Columns", columns),) * bool(columns)), files, options)
-    board = stack.enter_context(serve_live_page(display.ui, display.ui_host, title))
+    board = stack.enter_context(serve_live_page(display.ui, display.ui_host, title, _find_largest_lag(files, follow)))
     if board is not None:
         from tidelog.page.live_observer import BoardObserver
 

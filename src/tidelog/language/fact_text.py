@@ -8,6 +8,7 @@ scanner (`tidelog.data.fact_scanner`).
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -17,7 +18,17 @@ from tidelog.language.syntax import Fact, Value
 from tidelog.language.time_text import format_iso, parse_time, read_number
 from tidelog.timeline.interval import INF, Interval, Time
 
-__all__ = ["FactFormat", "format_fact", "format_iso", "format_value", "parse_fact", "parse_time", "quote", "unquote"]
+__all__ = [
+    "FactFormat",
+    "format_atom",
+    "format_fact",
+    "format_iso",
+    "format_value",
+    "parse_fact",
+    "parse_time",
+    "quote",
+    "unquote",
+]
 
 #: The forms in which facts are printed as lines, and as text in any form.
 LineFormat = Literal["text", "jsonl"]
@@ -88,20 +99,33 @@ def json_value(value: Value) -> str | int:
     return value.numerator if value.denominator == 1 else format_value(value)
 
 
-def format_fact(fact: Fact, iso: bool = False) -> str:
-    """Format a fact as one line, with dates for times if `iso`.
+def format_atom(predicate: str, args: Sequence[Value], iso: bool = False, times: Collection[int] = ()) -> str:
+    """Format a predicate with its arguments; if `iso`, those at the positions `times` are dates.
+
+    >>> format_atom("Since", ("a", Fraction(0)), iso=True, times=(1,))
+    'Since(a,1970-01-01T00:00:00Z)'
+    """
+    texts = [
+        format_iso(value) if iso and place in times and isinstance(value, Fraction) else format_value(value)
+        for place, value in enumerate(args)
+    ]
+    return f"{predicate}({','.join(texts)})" if texts else predicate
+
+
+def format_fact(fact: Fact, iso: bool = False, times: Collection[int] = ()) -> str:
+    """Format a fact as one line, with dates for times if `iso`: the interval, and arguments at the positions `times`.
 
     >>> format_fact(Fact("P", ("a",), Interval(Fraction(0), Fraction(3), True, False)))
     'P(a)@[0,3)'
     """
-    args = f"({','.join(map(format_value, fact.args))})" if fact.args else ""
+    atom = format_atom(fact.predicate, fact.args, iso, times)
     interval = fact.interval
     if not iso:
-        return f"{fact.predicate}{args}@{interval}"
+        return f"{atom}@{interval}"
     if interval.is_point():
-        return f"{fact.predicate}{args}@{format_iso(interval.lo)}"
+        return f"{atom}@{format_iso(interval.lo)}"
     left, right = "[" if interval.lo_closed else "(", "]" if interval.hi_closed else ")"
-    return f"{fact.predicate}{args}@{left}{format_iso(interval.lo)},{format_iso(interval.hi)}{right}"
+    return f"{atom}@{left}{format_iso(interval.lo)},{format_iso(interval.hi)}{right}"
 
 
 def parse_fact(

@@ -11,4 +11,6 @@ it. Read `html_document.py` first (bundle, style and data in one sealed page), t
 | `timeline_data`, `timeline_builder`, `packed_columns` | timelines as columns, and their compact JSON form |
 | `proof_columns`, `awaited_timeline`, `step_charts` | proofs, possible answers and step figures of a report |
 | `live_board`, `live_observer`, `live_server` | the figures of a running stream, what updates them, the server |
+| `open_alerts`, `live_reasons` | the answers of a running stream that hold now, and why |
+| `written_durations` | durations as the rules write them |
 """

@@ -50,10 +50,36 @@ class _Totals:
     aside: int = 0
 
 
+@dataclass(frozen=True)
+class OpenAlert:
+    """An answer that holds now: its atom, since when, and whether it held at that time itself.
+
+    `reason` has the `rule` and a list `because`, or is None where the facts behind it are not held.
+    """
+
+    atom: str
+    since: Time
+    closed: bool
+    reason: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class OpenAlerts:
+    """The newest answers that hold now, the newest first, how many there are in all, and up to when that is known."""
+
+    newest: tuple[OpenAlert, ...]
+    total: int
+    known: Time
+
+
 class LiveBoard:
     """The figures of one running stream. All methods may be called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest_lag: float = INF) -> None:
+        """`largest_lag` in seconds: a stream that is further behind the clock is a replay, which has no lag."""
+        self._largest_lag = largest_lag
+        self._open: OpenAlerts | None = None
+        self._withdrawn: deque[tuple[OpenAlert, Time]] = deque(maxlen=_LATEST)
         self._lock = Lock()
         self._began = monotonic()
         self._totals = _Totals()
@@ -91,6 +117,12 @@ class LiveBoard:
             if watermark is not None and abs(watermark) != INF:
                 self._watermark = watermark
 
+    def set_open(self, alerts: OpenAlerts, withdrawn: Iterable[OpenAlert] = ()) -> None:
+        """Set the answers that hold now; `withdrawn` are some that were shown, and never held as is known now."""
+        with self._lock:
+            self._open = alerts
+            self._withdrawn.extend((alert, alerts.known) for alert in withdrawn)
+
     def add_rule_costs(self, rules: Iterable[Mapping[str, Any]]) -> None:
         """Add the time that rules took in a step: objects with `rule` and `seconds`."""
         with self._lock:
@@ -123,13 +155,49 @@ class LiveBoard:
                 "late": totals.late,
                 "aside": totals.aside,
                 "rate": self._recent_rate(),
-                "watermark": None if mark is None else format_iso(mark) if self._dates else format_time(mark),
-                "lag_seconds": round(time() - float(mark), 1) if mark is not None and self._dates else None,
+                "dates": self._dates,
+                "watermark": None if mark is None else self._format_time(mark),
+                "lag_seconds": self._compute_lag(),
+                "open": self._describe_open(),
                 "held": dict(self._held),
                 "slowest_rules": [{"rule": rule, "seconds": seconds} for rule, seconds in self._slowest_rules()],
                 "latest": list(reversed(self._latest)),
                 "samples": {name: list(column) for name, column in zip(names, columns, strict=True)},
             }
+
+    def _format_time(self, at: Time) -> str:
+        return format_iso(at) if self._dates else format_time(at)
+
+    def _compute_lag(self) -> float | None:
+        """Return how many seconds the stream is behind the clock; None for numbers and for replays."""
+        if self._watermark is None or not self._dates:
+            return None
+        lag = round(time() - float(self._watermark), 1)
+        return lag if lag <= self._largest_lag else None
+
+    def _describe_open(self) -> dict[str, Any] | None:
+        """Build the object for the answers that hold now; None if the stream cannot tell."""
+        found = self._open
+        if found is None:
+            return None
+        alerts = [
+            {
+                **self._describe_start(alert),
+                "lasted": None if alert.since == -INF else float(found.known - alert.since),
+                "reason": alert.reason,
+            }
+            for alert in found.newest
+        ]
+        withdrawn = [
+            {**self._describe_start(alert), "known": self._format_time(known)}
+            for alert, known in reversed(self._withdrawn)
+        ]
+        known = self._format_time(found.known)
+        return {"alerts": alerts, "total": found.total, "known": known, "withdrawn": withdrawn}
+
+    def _describe_start(self, alert: OpenAlert) -> dict[str, Any]:
+        since = None if alert.since == -INF else self._format_time(alert.since)
+        return {"atom": alert.atom, "since": since, "closed": alert.closed}
 
     def _recent_rate(self) -> float:
         """Return the facts per second over the recent samples: some streams come in batches with pauses between."""

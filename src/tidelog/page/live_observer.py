@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
+from tidelog.page.open_alerts import OpenAlertTracker
 from tidelog.streaming.answer_changes import AnswerChange
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ class BoardObserver:
         self._steps = 0
         self._facts = self._answer_count = self._late = 0
         self._slowest = 0.0
+        self._alerts = OpenAlertTracker()
 
     def facts(self, data: Dataset) -> None:
         """Do nothing: facts are counted with their step."""
 
     def step(self, step: StreamStep) -> None:
         answers = step.answers
+        self._alerts.note_step(step)
         if len(answers):
             self._answers.append(answers)
             self._answer_count += len(answers)
@@ -77,12 +80,15 @@ class BoardObserver:
     def _report_state(self, reasoner: Reasoner) -> None:
         dates = reasoner.dates if self._dates is None else self._dates
         self._board.set_state(reasoner.count_held_atoms(), reasoner.complete_until[0], dates)
+        times = reasoner.evaluation.times
         latest: list[str] = []
         while self._answers and len(latest) < _ANSWERS:
-            formatted = [_format_answer(fact, dates) for fact in islice(self._answers.pop(), _ANSWERS)]
+            formatted = [_format_answer(fact, dates, times) for fact in islice(self._answers.pop(), _ANSWERS)]
             latest = formatted + latest
         self._answers.clear()
         self._board.add_answers(latest[-_ANSWERS:])
+        if reasoner.evaluation.output is None:  # answers at points neither begin nor end
+            self._board.set_open(*self._alerts.update(reasoner, dates))
 
     def _report_costs(self, reasoner: Reasoner) -> None:
         seconds: dict[str, float] = {}
@@ -97,6 +103,6 @@ class BoardObserver:
         self._slowest = 0.0
 
 
-def _format_answer(fact: Fact, dates: bool) -> str:
+def _format_answer(fact: Fact, dates: bool, times: tuple[int, ...]) -> str:
     """Format an answer, with its sign if it is added or taken back."""
-    return (fact.change if isinstance(fact, AnswerChange) else "") + format_fact(fact, dates)
+    return (fact.change if isinstance(fact, AnswerChange) else "") + format_fact(fact, dates, times)

@@ -139,6 +139,12 @@ class Answers(Sequence[Fact], ArrowExport):
         )
 
     @property
+    def predicate(self) -> str:
+        """The predicate of the answers of a step."""
+        assert isinstance(self._found, AnswerColumns), "late facts are not all of one predicate"
+        return self._found.predicate
+
+    @property
     def _times(self) -> tuple[int, ...]:
         return self._found.times if isinstance(self._found, AnswerColumns) else ()
 

@@ -80,7 +80,7 @@ def explain_from_log(reasoner: Reasoner, fact: str | Fact, depth: int | None) ->
     fact = reasoner.program.to_fact(fact)
     memory, timeline = reasoner.fact_log, reasoner.evaluation.grid.timeline
     if memory is None:
-        facts = list(_find_held_facts(reasoner.evaluation))
+        facts = list(find_held_facts(reasoner.evaluation))
         sources = [(_HELD, Dataset.from_facts(facts))]
         forgotten = "facts that no rule needs any more were forgotten; to keep them, create the reasoner with remember="
     else:
@@ -111,7 +111,7 @@ def _overlap(one: Fact, other: Fact) -> bool:
     return one.interval.lo <= other.interval.hi and other.interval.lo <= one.interval.hi
 
 
-def _find_held_facts(evaluation: Evaluation) -> Iterable[Fact]:
+def find_held_facts(evaluation: Evaluation) -> Iterable[Fact]:
     """Yield the facts of the user's predicates in the store."""
     symbols, grid, store = evaluation.symbols, evaluation.grid, evaluation.store
     for number, name in enumerate(evaluation.form.names):
