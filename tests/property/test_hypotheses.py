@@ -14,6 +14,7 @@ import tidelog as tl
 from hypothetical_oracle import parse_printed_fact
 from hypothetical_random import LAST, Case, compare_with_definitions, delay_of, random_case
 from tidelog.hypothetical import Hypotheses, HypothesisOptions, Rejected, SupportedAnswer
+from tidelog.hypothetical.answer_changes import ChangeTracker
 from tidelog.hypothetical.comparison_constraints import is_satisfiable
 from tidelog.hypothetical.delays import Delays
 from tidelog.hypothetical.general_hypotheses import GeneralHypotheses
@@ -718,3 +719,35 @@ def test_facts_may_be_given_in_any_form() -> None:
     for arrival in ((0, "Temp(a,high,0)"), {"arrival": 0, "fact": "Temp(a,high,0)"}):
         (moment,) = tl.hypotheses(tdl(TURBINES), "Malf(X,T)", [arrival])
         assert turbine(moment.hypothetical) == [("a", 0, [0], [1, 2])]
+
+
+# Changes
+
+
+@pytest.mark.parametrize("seed", range(300, 340))
+def test_changes_add_up_to_the_answers_of_every_moment(seed: int) -> None:
+    case = random_case(seed)
+    for program, query in ((case.program, case.query), (TURBINES, "Malf(X,T)"), ("q(X,T+1) :- f(X,T).", "q(X,T)")):
+        arrivals = [(tau, _as_reading(fact) if program == TURBINES else fact) for tau, fact in case.arrivals]
+        tracked, plain = (Hypotheses(tdl(program), query, delay=3) for _ in range(2))
+        tracker = ChangeTracker(tracked)
+        kept: dict[str, SupportedAnswer] = {}
+        # Some time points are skipped, and some batches share one.
+        moments = random.Random(seed).choices(range(LAST + 9), k=9) if seed % 2 else range(LAST + 9)
+        for tau in sorted(moments):
+            batch = [fact for arrival, fact in arrivals if plain.tau < arrival <= tau]
+            answers = {str(answer) for answer in plain.push(tau, batch)}
+            changes = tracker.push(tau, batch)
+            for change in changes:
+                before = kept.pop(change.id, None)
+                assert change.change != "awaited" or before != change.answer
+                if change.change == "awaited":
+                    kept[change.id] = change.answer
+            assert sorted(map(str, kept.values())) == sorted(map(str, plain.hypothetical())), (tau, str(case))
+            answered = {str(c.answer) for c in changes if c.change == "answered" and not c.answer.hypotheses}
+            assert answered == answers, (tau, str(case))
+
+
+def _as_reading(fact: str) -> str:
+    name, args, time = parse_printed_fact(fact)
+    return f"Temp({'wt'.join(['', *map(str, args)]) or name},high,{time})"

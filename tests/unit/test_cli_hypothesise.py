@@ -147,3 +147,27 @@ def test_a_live_stream_is_answered_as_it_arrives(tmp_path: Path) -> None:
         process.stdin.close()
         assert json.loads(process.stdout.readline())["tau"] == 1
     assert process.returncode == 0
+
+
+def test_changes_are_printed_once_each(sh: Shell) -> None:
+    sh.write("rules.tdl", "Alarm(X, T) :- Hot(X, T), Hot(X, T+1).")
+    stream = arrivals((0, "Hot(a,0)"), (2, "Hot(a,1)"))
+    command = ("hypothesise", "rules.tdl", "--query", "Alarm(X,T)", "--input", "-", "--delay", "1", "--changes")
+    ran = sh(*command, "--until", "9", stdin=stream)
+    assert ran.out.splitlines() == [
+        "0: awaited Alarm(a,0) since Hot(a,0) awaits Hot(a,1); decided by 2",
+        "2: answered Alarm(a,0) since Hot(a,0), Hot(a,1)",
+        "2: awaited Alarm(a,1) since Hot(a,1) awaits Hot(a,2); decided by 3",
+        "3: dropped Alarm(a,1) since Hot(a,1) awaits Hot(a,2)",
+    ]
+    found = [json.loads(line) for line in sh(*command, "--json", "--until", "9", stdin=stream).out.splitlines()]
+    assert [(line["tau"], line["change"], line["decided_by"]) for line in found] == [
+        (0, "awaited", 2),
+        (2, "answered", None),
+        (2, "awaited", 3),
+        (3, "dropped", None),
+    ]
+    assert found[0]["id"] == found[1]["id"] != found[2]["id"] == found[3]["id"]
+    table = sh(*command, "--format", "csv", stdin=stream).out.splitlines()
+    assert table[0].startswith("tau,status,X,T,evidence")
+    assert [line.split(",")[1] for line in table[1:]] == ["awaited", "answered", "awaited"]

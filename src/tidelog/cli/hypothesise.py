@@ -76,6 +76,7 @@ class DisplayArguments:
     as_json: bool
     form: str | None
     file: str | None
+    changes: bool
 
 
 @click.command(short_help="What may still become true while facts are late (also spelt hypothesize).")
@@ -111,6 +112,7 @@ class DisplayArguments:
 @click.option("--min-confidence", metavar="C", type=click.FloatRange(0, 1), help="Discard answers less likely than C.")
 @click.option("--max-open", metavar="N", type=click.IntRange(min=0), help="Keep only the N most likely open answers.")
 @click.option("--late", metavar="FILE", help="Write rejected arrivals to FILE.")
+@click.option("--changes", is_flag=True, help="Print what changes: answers awaited, answered or dropped.")
 @strict_option
 @timeline_option
 @bad_rows_option
@@ -147,7 +149,7 @@ def hypothesise(
     from tidelog.cli.fact_output import choose_output
     from tidelog.cli.moment_output import open_moment_output
     from tidelog.data.dataset import Dataset
-    from tidelog.hypothetical.moments import moments
+    from tidelog.hypothetical.moments import changes, moments
     from tidelog.hypothetical.session import Hypotheses, query_predicate
     from tidelog.hypothetical.session_options import HypothesisOptions
     from tidelog.language.file_errors import open_input
@@ -178,11 +180,16 @@ def hypothesise(
         )
         lines = files.enter_context(open_input(arrivals.source))
         name = "<stdin>" if arrivals.source == "-" else arrivals.source
-        output = files.enter_context(open_moment_output(choose_output(display.form, display.as_json, display.file)))
+        target = choose_output(display.form, display.as_json, display.file)
+        output = files.enter_context(open_moment_output(target, session.query))
         try:
             read = checked.watch(read_arrivals(session, lines, name, open_bad_rows()))
-            for moment in moments(session, read, arrivals.until):
-                output.add(moment, session.query)
+            if display.changes:
+                for tau, found in changes(session, read, arrivals.until):
+                    output.add_changes(tau, found)
+            else:
+                for moment in moments(session, read, arrivals.until):
+                    output.add(moment)
         finally:
             sys.stdout.flush()
             _print_rejections(session, arrivals.late)

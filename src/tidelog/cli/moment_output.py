@@ -1,8 +1,9 @@
-"""Write the answers of `tidelog hypothesise` as text, as JSON Lines, or as one table."""
+"""Write the answers of `tidelog hypothesise`, or their changes, as text, as JSON Lines, or as one table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,24 +15,39 @@ if TYPE_CHECKING:
     from typing import IO
 
     from tidelog.cli.fact_output import FactOutput
+    from tidelog.hypothetical.answer_changes import AnswerChange
     from tidelog.hypothetical.schemas import Query
     from tidelog.hypothetical.supported_answers import Moment, SupportedAnswer
 
 
 class MomentOutput:
-    """Writes moments as they come; a table of CSV or Parquet is written by `close`."""
+    """Writes moments or changes as they come; a table of CSV or Parquet is written by `close`."""
 
-    def __init__(self, target: FactOutput, file: IO[bytes] | None) -> None:
-        self._target, self._file = target, file
+    def __init__(self, target: FactOutput, file: IO[bytes] | None, query: Query) -> None:
+        from tidelog.hypothetical.supported_answers import make_answer_formatter
+
+        self._target, self._file, self._query = target, file, query
+        self._format_answer = make_answer_formatter(query)
         self._rows: list[tuple[int, str, SupportedAnswer]] = []
 
-    def add(self, moment: Moment, query: Query) -> None:
+    def add_changes(self, tau: int, changes: Sequence[AnswerChange]) -> None:
+        """Write the changes of one time point."""
+        form = self._target.form
+        if form == "jsonl":
+            lines = [json.dumps(change.to_json(tau), ensure_ascii=False) + "\n" for change in changes]
+            self._write("".join(lines).encode())
+        elif form == "text":
+            self._write("".join([change.to_text(tau, self._format_answer) for change in changes]).encode())
+        else:
+            self._rows += [(tau, change.change, change.answer) for change in changes]
+
+    def add(self, moment: Moment) -> None:
         """Write the answers of one time point."""
         form = self._target.form
         if form == "jsonl":
             self._write(moment.to_json().encode() + b"\n")
         elif form == "text":
-            self._write(moment.to_text(query).encode())
+            self._write(moment.to_text(self._query).encode())
         else:
             self._rows += [(moment.tau, "certain", answer) for answer in moment.answers]
             self._rows += [(moment.tau, "possible", answer) for answer in moment.hypothetical]
@@ -67,11 +83,11 @@ class MomentOutput:
 
 
 @contextmanager
-def open_moment_output(target: FactOutput) -> Iterator[MomentOutput]:
+def open_moment_output(target: FactOutput, query: Query) -> Iterator[MomentOutput]:
     """Open the output file, if there is one; write what is left at the end, also after an error."""
     is_table = target.form in ("csv", "parquet")
     file = open(target.file, "wb") if target.file and not is_table else None  # noqa: SIM115
-    output = MomentOutput(target, file)
+    output = MomentOutput(target, file, query)
     try:
         yield output
     finally:

@@ -8,9 +8,10 @@ arrivals. The other modules, in the order in which a session uses them:
   `comparison_constraints`), `compiled_schemas` makes the result fast.
 - Arrivals (`arrival_input`, `ground_facts`) within their `delays` fill in the premises of schemas: `regular_hypotheses`
   where each fact binds all variables, `general_hypotheses` otherwise. `minimality` selects the hypotheses to show.
-- `supported_answers` is what a caller gets, with the likelihood of `confidence`; `answer_changes` reports only changes.
-- `session_options` and `fact_patterns` are the settings of a session, `session_state` saves and loads it, and
-  `key_split` says how the work can be distributed.
+- `supported_answers` is what a caller gets, with the likelihood of `confidence`; `answer_builder` makes it, helped by
+  `answer_templates` for simple schemas. `answer_changes` reports only changes.
+- `session_options` and `fact_patterns` are the settings of a session, `session_origin` is what it was created with,
+  `session_state` saves and loads it, and `key_split` says how the work can be distributed.
 
 Terms and definitions follow Cruz-Filipe, Gaspar and Nunes on hypothetical answers to continuous queries over data
 streams, in the version with communication delays. This package calls it "the paper".

@@ -8,13 +8,15 @@ facts have arrived changes over time; the id does not.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 from tidelog.hypothetical.general_hypotheses import OpenHypothesis
 from tidelog.hypothetical.session import AnyFact, Hypotheses
-from tidelog.hypothetical.supported_answers import SupportedAnswer, answer_sort_key
+from tidelog.hypothetical.supported_answers import SupportedAnswer, answer_sort_key, format_support
 
 #: Still possible, with its present evidence and hypotheses.
 AWAITED = "awaited"
@@ -29,8 +31,22 @@ class AnswerChange:
     """A supported answer, and what became of it: `awaited`, `answered` or `dropped`."""
 
     change: str
-    id: str
     answer: SupportedAnswer
+
+    @cached_property
+    def id(self) -> str:
+        """The same for every change of one supported answer."""
+        return answer_id(self.answer)
+
+    def to_json(self, tau: int) -> dict[str, Any]:
+        """Return the change as an object for JSON, with the time point at which it happened."""
+        found = {"tau": tau, "change": self.change, "id": self.id, **self.answer.to_json()}
+        return found if self.change == AWAITED else found | {"decided_by": None}
+
+    def to_text(self, tau: int, format_answer: Callable[[SupportedAnswer], str]) -> str:
+        """Return the line that `tidelog hypothesise --changes` prints."""
+        support = format_support(self.answer, with_deadline=self.change == AWAITED)
+        return f"{tau}: {self.change} {format_answer(self.answer)}{support}\n"
 
 
 class ChangeTracker:
@@ -48,13 +64,32 @@ class ChangeTracker:
 
     def __init__(self, session: Hypotheses) -> None:
         self.session = session
+        self._is_journaled = session.start_journal()
         #: In the order of the session, which decides between supported answers that differ only in variable names.
-        self._open: dict[OpenHypothesis, None] = dict.fromkeys(session.open_states())
+        self._open = {} if self._is_journaled else dict.fromkeys(session.open_states())
 
     def push(self, tau: int, facts: Iterable[AnyFact]) -> list[AnswerChange]:
         """Push facts into the session; return the changes, sorted."""
-        before = self._open
         certain = list(self.session.push(tau, facts))
+        if self._is_journaled:
+            return _sort_distinct(list(self._read_journal(certain)))
+        return _sort_changes(self._compare(certain))
+
+    def advance(self, tau: int) -> list[AnswerChange]:
+        """Advance the clock without facts; return the changes, sorted."""
+        return self.push(tau, ())
+
+    def _read_journal(self, certain: list[SupportedAnswer]) -> Iterator[AnswerChange]:
+        """Yield the changes of a session that records them itself; each answer has one support."""
+        yield from (AnswerChange(ANSWERED, answer) for answer in certain)
+        gone, new = self.session.take_changes()
+        yield from (AnswerChange(AWAITED, answer) for answer in self.session.select_minimal(new))
+        for answer in self.session.select_minimal(gone):
+            yield AnswerChange(DROPPED, answer if answer.confidence is None else replace(answer, confidence=None))
+
+    def _compare(self, certain: list[SupportedAnswer]) -> Iterator[AnswerChange]:
+        """Yield the changes between the hypotheses that were open before and those that are open now."""
+        before = self._open
         self._open = dict.fromkeys(self.session.open_states())
         gone, new = before.keys() - self._open.keys(), self._open.keys() - before.keys()
         if not self.session.competing:
@@ -63,10 +98,7 @@ class ChangeTracker:
             gone = {hypothesis for hypothesis in gone if (hypothesis[0], hypothesis[2]) not in continued}
         old = _index_by_id(self.session.select_minimal(self._find_competitors(gone, new, before)))
         now = _index_by_id(self.session.select_minimal(self._find_competitors(new, gone, self._open)))
-        return sorted(
-            self._find_changes(old, now, _index_by_id(certain)),
-            key=lambda change: (answer_sort_key(change.answer), change.id),
-        )
+        return self._find_changes(old, now, _index_by_id(certain))
 
     def _find_competitors(
         self, changed: set[OpenHypothesis], others: set[OpenHypothesis], among: Iterable[OpenHypothesis]
@@ -82,17 +114,17 @@ class ChangeTracker:
     def _find_changes(
         self, old: dict[str, SupportedAnswer], now: dict[str, SupportedAnswer], given: dict[str, SupportedAnswer]
     ) -> Iterator[AnswerChange]:
-        yield from (AnswerChange(ANSWERED, id, answer) for id, answer in given.items())
+        yield from (AnswerChange(ANSWERED, answer) for answer in given.values())
         for id, answer in now.items():
             if id not in old or old[id].hypotheses != answer.hypotheses:
-                yield AnswerChange(AWAITED, id, answer)
+                yield AnswerChange(AWAITED, answer)
         certain = {frozenset(answer.bindings.items()) for answer in given.values()}
         general = [known for known in certain if len(known) < len(self.session.query.variables)]
         for id, answer in old.items():
             if id not in now and id not in given:
                 known = frozenset(answer.bindings.items())
                 answered = known in certain or any(some <= known for some in general)
-                yield AnswerChange(ANSWERED if answered else DROPPED, id, replace(answer, confidence=None))
+                yield AnswerChange(ANSWERED if answered else DROPPED, replace(answer, confidence=None))
 
 
 def answer_id(answer: SupportedAnswer) -> str:
@@ -101,6 +133,18 @@ def answer_id(answer: SupportedAnswer) -> str:
     facts = sorted({*answer.evidence, *answer.hypotheses})
     text = json.dumps([bindings, facts, answer.conditions])
     return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _sort_changes(changes: Iterable[AnswerChange]) -> list[AnswerChange]:
+    return sorted(changes, key=lambda change: (answer_sort_key(change.answer), change.answer.conditions))
+
+
+def _sort_distinct(changes: list[AnswerChange]) -> list[AnswerChange]:
+    """Sort changes that differ in their bindings; values of one kind are compared as they are."""
+    try:
+        return sorted(changes, key=lambda change: tuple(change.answer.bindings.values()))
+    except TypeError:  # Names and numbers have no order in Python.
+        return _sort_changes(changes)
 
 
 def _index_by_id(answers: Iterable[SupportedAnswer]) -> dict[str, SupportedAnswer]:

@@ -41,6 +41,7 @@ class MinimalityFilter:
 
     def __init__(self, schemas: Sequence[CompiledSchema], delays: Delays) -> None:
         self._schemas = schemas
+        self.delays = delays
         self._schemas_compete = may_compete([schema.schema for schema in schemas])
         #: Whether some answer may have more than one support.
         self.can_compete = (

@@ -7,8 +7,10 @@ from typing import Any
 
 from tidelog.data.data_frames import DataLike
 from tidelog.errors import TidelogError
-from tidelog.hypothetical.session import AnyFact, DelayByPattern, Hypotheses
+from tidelog.hypothetical.answer_changes import AnswerChange, ChangeTracker
+from tidelog.hypothetical.session import AnyFact, Hypotheses
 from tidelog.hypothetical.session_options import HypothesisOptions
+from tidelog.hypothetical.session_origin import DelayByPattern
 from tidelog.hypothetical.supported_answers import Moment, sort_answers
 from tidelog.language.program import Program
 from tidelog.language.time_like import TimeLike, to_integer_time
@@ -49,6 +51,39 @@ def moments(session: Hypotheses, arrivals: Iterable[AnyArrival], until: int | No
 
     If an arrival cannot be read, the time points before it are still yielded.
     """
+    for tau, batch in group_by_moment(session, arrivals, until):
+        answers = sort_answers(list(session.push(tau, batch)))
+        yield Moment(tau, answers, session.hypothetical())
+
+
+def changes(
+    session: Hypotheses, arrivals: Iterable[AnyArrival], until: int | None
+) -> Iterator[tuple[int, list[AnswerChange]]]:
+    """Feed a session and yield every time point at which something changed, with the changes.
+
+    >>> program = Program.parse("Alarm(X, T) :- Hot(X, T), Hot(X, T+1).", syntax="tdl")
+    >>> arrivals = [(0, "Hot(a,0)"), (1, "Hot(a,1)")]
+    >>> for tau, found in changes(Hypotheses(program, "Alarm(X, T)"), arrivals, until=5):
+    ...     print(tau, [(change.change, change.answer.bindings["T"]) for change in found])
+    0 [('awaited', 0)]
+    1 [('answered', 0), ('awaited', 1)]
+    2 [('dropped', 1)]
+    """
+    tracker = ChangeTracker(session)
+    for tau, batch in group_by_moment(session, arrivals, until):
+        found = tracker.push(tau, batch)
+        if found:
+            yield tau, found
+
+
+def group_by_moment(
+    session: Hypotheses, arrivals: Iterable[AnyArrival], until: int | None
+) -> Iterator[tuple[int, list[AnyFact]]]:
+    """Yield every time point up to the last with the facts that arrive at it, which the caller pushes.
+
+    Arrivals that go back in time are counted by the session. If an arrival cannot be read, the time points before it
+    are still yielded.
+    """
     batch: list[AnyFact] = []
     now: int | None = None
     coming = iter(arrivals)
@@ -58,12 +93,13 @@ def moments(session: Hypotheses, arrivals: Iterable[AnyArrival], until: int | No
         except StopIteration:
             break
         except TidelogError:
-            yield from _run_up_to(session, now, batch, -1)
+            if now is not None:
+                yield now, batch
             raise
         if until is not None and arrival > until:
             break
         if now is None or arrival > now:
-            yield from _run_up_to(session, now, batch, arrival - 1)
+            yield from _fill_up_to(session, now, batch, arrival - 1)
             now, batch = arrival, []
         if arrival == now:
             batch.append(fact)
@@ -71,7 +107,7 @@ def moments(session: Hypotheses, arrivals: Iterable[AnyArrival], until: int | No
             session.push_backwards(arrival, fact)
     last = now if until is None else until
     if last is not None:
-        yield from _run_up_to(session, now, batch, last)
+        yield from _fill_up_to(session, now, batch, last)
 
 
 def _read_arrival(arrival: AnyArrival) -> tuple[int, AnyFact]:
@@ -79,11 +115,11 @@ def _read_arrival(arrival: AnyArrival) -> tuple[int, AnyFact]:
     return to_integer_time(time), fact
 
 
-def _run_up_to(session: Hypotheses, now: int | None, batch: list[AnyFact], last: int) -> Iterator[Moment]:
-    """Yield the moment of a batch, and those without arrivals up to the last."""
+def _fill_up_to(
+    session: Hypotheses, now: int | None, batch: list[AnyFact], last: int
+) -> Iterator[tuple[int, list[AnyFact]]]:
+    """Yield a batch, and the time points without arrivals up to the last."""
     if now is not None:
-        answers = sort_answers(list(session.push(now, batch)))
-        yield Moment(now, answers, session.hypothetical())
+        yield now, batch
     for tau in range(session.tau + 1, last + 1):
-        answers = sort_answers(list(session.advance(tau)))
-        yield Moment(tau, answers, session.hypothetical())
+        yield tau, []

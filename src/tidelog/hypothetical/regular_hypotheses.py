@@ -64,6 +64,15 @@ class MaskTables:
                 self.masks[time] = {key: mask for key, mask in table.items() if mask & required == required}
 
 
+#: A hypothesis by its place: its tables, its time and its objects.
+_Place = tuple[MaskTables, int, Objects]
+
+
+def _keep_open(mask: int | None, full: int, required: int) -> int | None:
+    """Return the mask of a hypothesis that can still become an answer, else None."""
+    return None if mask is None or mask == full or mask & required != required else mask
+
+
 def is_regular(schema: CompiledSchema) -> bool:
     """Return whether every premise has all variables, each once, and the same time variable."""
     time_slots = {premise.time_slot for premise in schema.premises}
@@ -96,6 +105,10 @@ class RegularHypotheses:
         uniform = all(delays.uniform_delay(premise.predicate) is not None for premise in schema.premises)
         #: The tables of all bindings, if all have the same delays.
         self._shared_tables = self.tables_of(self._ends(schema.unbound)) if uniform else None
+        #: The masks before this step of all hypotheses that it concerned; None if nobody asked for changes.
+        self._journal: dict[_Place, int | None] | None = None
+        #: The hypotheses that were open before this step and need a fact by now.
+        self._expiring: dict[_Place, int] = {}
 
     def _readers(self) -> Iterator[tuple[Any, _Reader]]:
         readers: dict[object, _Reader] = {}
@@ -128,14 +141,57 @@ class RegularHypotheses:
 
     def advance(self, tau: int) -> None:
         """Advance time to `tau`: drop hypotheses whose deadline has passed."""
+        if self._journal is not None:
+            self._record_expiring(tau)
         for tables in self.tables.values():
             tables.drop(self.tau, tau)
         self.tau = tau
+
+    def start_journal(self) -> None:
+        """Begin to record changes for `take_changes`."""
+        self._journal, self._expiring = {}, {}
+
+    def stop_journal(self) -> None:
+        """Record changes no longer."""
+        self._journal, self._expiring = None, {}
+
+    def take_changes(self) -> Iterator[tuple[int | None, int | None, Binding]]:
+        """Yield the hypotheses that changed since the last call, each with its mask before and now.
+
+        A mask is None if the hypothesis was, or is, not open. Hypotheses that became answers are left out."""
+        assert self._journal is not None
+        touched, expiring = self._journal, self._expiring
+        self.start_journal()
+        full = self.schema.full
+        masks: dict[tuple[MaskTables, int], int] = {}
+        for place in dict.fromkeys((*touched, *expiring)):
+            tables, time, objects = place
+            required = masks.get((tables, time), -1)
+            if required < 0:
+                required = masks[tables, time] = tables.required_mask(self.tau - time)
+            before = expiring.get(place)
+            if before is None:
+                before = _keep_open(touched[place], full, required)
+            mask = tables.masks.get(time, _EMPTY_TABLE).get(objects)
+            now = _keep_open(mask, full, required)
+            if before != now and mask != full:
+                yield before, now, self._binding(objects, time)
+
+    def _record_expiring(self, tau: int) -> None:
+        full = self.schema.full
+        for tables in self.tables.values():
+            for time, table in tables.masks.items():
+                earlier, required = tables.required_mask(self.tau - time), tables.required_mask(tau - time)
+                if earlier != required:
+                    for objects, mask in table.items():
+                        if mask != full and mask & earlier == earlier and mask & required != required:
+                            self._expiring[tables, time, objects] = mask
 
     def add_facts(self, facts: Iterable[GroundFact]) -> list[Binding]:
         """Add facts that may arrive now; return the bindings that they complete."""
         tau, full, first_time, single = self.tau, self.schema.full, self._first_time, self._time_slot == 1
         dispatch, known_tables, shared = self._dispatch.tables, self._tables_by_objects, self._shared_tables
+        journal = self._journal
         answers: list[Binding] = []
         for predicate, args, time in facts:
             for read_key, waiting in dispatch[predicate]:
@@ -147,6 +203,8 @@ class RegularHypotheses:
                         start = time - offset
                         table = masks.get(start, _EMPTY_TABLE)
                         mask = table.get(objects)
+                        if journal is not None and (tables, start, objects) not in journal:
+                            journal[tables, start, objects] = mask
                         if mask is None:
                             if start < first_time or start + tables.reach[index] < tau:
                                 continue

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
 from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
 from tidelog.data.data_frames import DataLike, to_dataset
 from tidelog.data.dataset import Dataset
+from tidelog.hypothetical.answer_builder import AnswerBuilder
 from tidelog.hypothetical.arrival_input import FactReader, invalid_fact_error, parse_arrival
 from tidelog.hypothetical.background import add_background
 from tidelog.hypothetical.compiled_schemas import compile_schema
@@ -23,12 +22,13 @@ from tidelog.hypothetical.confidence import Confidence
 from tidelog.hypothetical.delays import Delays
 from tidelog.hypothetical.dmtl_translation import translate_to_temporal
 from tidelog.hypothetical.general_hypotheses import AnswerValues, GeneralHypotheses, OpenHypothesis
-from tidelog.hypothetical.ground_facts import AwaitedFact, GroundFact, Scalar, to_scalar
-from tidelog.hypothetical.minimality import HypothesisView, MinimalityFilter
+from tidelog.hypothetical.ground_facts import GroundFact
+from tidelog.hypothetical.minimality import MinimalityFilter
 from tidelog.hypothetical.regular_hypotheses import RegularHypotheses, is_regular
 from tidelog.hypothetical.resolution import Bounds, derived_predicates, resolve
 from tidelog.hypothetical.schemas import Schema, build_query
 from tidelog.hypothetical.session_options import HypothesisOptions, Rejected, RejectReason
+from tidelog.hypothetical.session_origin import DelayByPattern, SessionOrigin, to_plain_delay
 from tidelog.hypothetical.session_state import (
     dump_store,
     fingerprint,
@@ -39,25 +39,20 @@ from tidelog.hypothetical.session_state import (
 from tidelog.hypothetical.supported_answers import (
     LazyAnswers,
     SupportedAnswer,
-    fact_sort_key,
     format_atom,
-    format_conditions,
     sort_answers,
 )
 from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json, program_to_json
-from tidelog.language.syntax import Constant, Fact, TemporalAtom, TimeTerm
-from tidelog.language.syntax_json import facts_from_json, nodes_to_json
+from tidelog.language.syntax import Fact, TemporalAtom
+from tidelog.language.syntax_json import facts_from_json
 from tidelog.language.tdl_parser import parse_query
-from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_integer_time
+from tidelog.language.time_like import TimeLike, to_integer_time
 from tidelog.session import Step
 from tidelog.timeline.interval import Time, TimelineName
 
 #: A fact as text, as a `Fact`, or as (predicate, arguments without the time, time).
 AnyFact = str | Fact | GroundFact
-
-#: How late facts may arrive: a number or duration for all, texts like `Temp(wt4,_)=5`, or a mapping by predicate.
-DelayByPattern = int | str | timedelta | Iterable[str] | Mapping[str, int | timedelta]
 
 
 class HypothesisStep(LazyAnswers, Step[SupportedAnswer]):
@@ -101,9 +96,9 @@ class Hypotheses:
         `delay`.
         """
         options = options or HypothesisOptions()
-        delay = _to_plain_delay(delay)
+        delay = to_plain_delay(delay)
         known_facts = () if background is None else tuple(to_dataset(background))
-        self._origin = _Origin(program, query, delay, known_facts, timeline, options)
+        self._origin = SessionOrigin(program, query, delay, known_facts, timeline, options)
         temporal = add_background(translate_to_temporal(program, timeline, query_predicate(query)), known_facts)
         self.query = build_query(parse_query(query, temporal))
         self.schemas: tuple[Schema, ...] = resolve(temporal, self.query, Bounds(options.depth, options.horizon))
@@ -132,7 +127,8 @@ class Hypotheses:
             and is_regular(self._compiled[0])
             else GeneralHypotheses(self._compiled, self.delays, self._minimality, early=options.early)
         )
-        self._early, self._show = options.early, options.show
+        self._early = options.early
+        self._builder = AnswerBuilder(self.query, self._compiled, self._minimality, self.confidence, options.show)
         self._fingerprint = fingerprint(
             self.schemas, self.delays.patterns, limits, *(["early"] if options.early else [])
         )
@@ -341,8 +337,25 @@ class Hypotheses:
 
     def select_minimal(self, states: Iterable[OpenHypothesis]) -> list[SupportedAnswer]:
         """Return the hypotheses that are minimal among the given ones, as answers."""
-        views = [self._minimality.build_view(self._compiled[n], mask, binding) for n, mask, binding in states]
-        return [self._build_answer(view) for view in self._minimality.select_minimal(views)]
+        return self._builder.build_minimal(states, self.tau)
+
+    def start_journal(self) -> bool:
+        """Record changes for `take_changes` from now on; return whether this session can."""
+        if isinstance(self._store, RegularHypotheses):
+            self._store.start_journal()
+        return isinstance(self._store, RegularHypotheses)
+
+    def stop_journal(self) -> None:
+        """Record changes no longer."""
+        if isinstance(self._store, RegularHypotheses):
+            self._store.stop_journal()
+
+    def take_changes(self) -> tuple[list[OpenHypothesis], list[OpenHypothesis]]:
+        """Return the hypotheses that were dropped since the last call, and those that are new or changed."""
+        assert isinstance(self._store, RegularHypotheses)
+        changes = list(self._store.take_changes())
+        gone = [(0, before, binding) for before, now, binding in changes if before is not None and now is None]
+        return gone, [(0, now, binding) for _, now, binding in changes if now is not None]
 
     @property
     def competing(self) -> bool:
@@ -360,84 +373,9 @@ class Hypotheses:
         return self._store.open_hypotheses()
 
     def _step(self, certain: list[OpenHypothesis]) -> HypothesisStep:
-        return HypothesisStep(certain, partial(self._answer, self.tau), self.tau)
-
-    def _answer(self, tau: int, state: OpenHypothesis) -> SupportedAnswer:
-        number, mask, binding = state
-        view = self._minimality.build_view(self._compiled[number], mask, binding)
-        return SupportedAnswer(self._bindings(view), self._evidence(view), (), tau)
-
-    def _build_answer(self, view: HypothesisView) -> SupportedAnswer:
-        awaited = [_to_awaited_fact(atom) for atom in view.hypotheses]
-        deadlines = [None if time is None else time + self.delays.of(name, args) for name, args, time in awaited]
-        known = [deadline for deadline in deadlines if deadline is not None]
-        in_time = sorted(zip(deadlines, view.hypotheses, strict=True), key=lambda x: (_last(x[0]), fact_sort_key(x[1])))
-        return SupportedAnswer(
-            self._bindings(view),
-            self._evidence(view),
-            tuple(self._show(atom) for _, atom in in_time),
-            max(known) if len(known) == len(deadlines) else None,
-            self.confidence.of(awaited, self.tau) if self.confidence else None,
-            format_conditions(self.query.variables, view.whole),
-        )
-
-    def _evidence(self, view: HypothesisView) -> tuple[str, ...]:
-        return tuple(map(self._show, sorted(view.evidence, key=fact_sort_key)))
-
-    def _bindings(self, view: HypothesisView) -> dict[str, Scalar]:
-        found: dict[str, Scalar] = {}
-        for name, term in zip(self.query.variables, view.whole.answer, strict=True):
-            if isinstance(term, Constant):
-                found[name] = to_scalar(term.value)
-            elif isinstance(term, TimeTerm) and term.variable is None:
-                found[name] = term.offset
-        return found
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """The arguments that a session was created with."""
-
-    program: Program
-    query: str
-    delay: int | str | list[str] | dict[str, int]
-    background: tuple[Fact, ...]
-    timeline: TimelineName | None
-    options: HypothesisOptions
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "program": program_to_json(self.program),
-            "query": self.query,
-            "delay": self.delay,
-            "background": nodes_to_json(self.background),
-            "timeline": self.timeline,
-            "options": self.options.to_json(),
-        }
-
-
-def _to_plain_delay(delay: DelayByPattern) -> int | str | list[str] | dict[str, int]:
-    if isinstance(delay, Mapping):
-        return {name: length if isinstance(length, int) else _to_whole(length) for name, length in delay.items()}
-    if isinstance(delay, timedelta):
-        return _to_whole(delay)
-    return delay if isinstance(delay, int | str) else list(delay)
-
-
-def _to_whole(length: DurationLike) -> int:
-    return to_integer_time(to_duration(length))
+        return HypothesisStep(certain, partial(self._builder.build_certain, self.tau), self.tau)
 
 
 def query_predicate(query: str) -> str:
     """Return the predicate of a query that is not parsed yet."""
     return re.split(r"[\s(]", query.strip(), maxsplit=1)[0]
-
-
-def _to_awaited_fact(atom: TemporalAtom) -> AwaitedFact:
-    args = tuple(to_scalar(term.value) if isinstance(term, Constant) else None for term in atom.args)
-    time = atom.time or TimeTerm(None, 0)
-    return atom.predicate, args, None if time.variable else time.offset
-
-
-def _last(deadline: int | None) -> float:
-    return float("inf") if deadline is None else deadline

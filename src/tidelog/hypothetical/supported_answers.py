@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
-from tidelog.hypothetical.ground_facts import Scalar
+from tidelog.hypothetical.ground_facts import Scalar, to_value
 from tidelog.hypothetical.schemas import Query, Schema, apply_to_atom, is_anonymous
 from tidelog.language.comparisons import constant_order
 from tidelog.language.fact_text import format_value
@@ -16,7 +16,7 @@ from tidelog.language.printer import format_term, format_time_term
 from tidelog.language.syntax import Constant, TemporalAtom, Term, TimeTerm, Variable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SupportedAnswer:
     """An answer, certain or still possible.
 
@@ -73,20 +73,47 @@ class Moment:
 
     def to_text(self, query: Query) -> str:
         """Return a line for each certain and each possible answer, as `tidelog hypothesise` prints them."""
-        lines = [
-            f"{self.tau}: certain {_format_answer(query, answer)}{_format_evidence(answer)}" for answer in self.answers
+        format_answer = make_answer_formatter(query)
+        lines = [f"{self.tau}: certain {format_answer(answer)}{_format_evidence(answer)}\n" for answer in self.answers]
+        lines += [
+            f"{self.tau}: possible {format_answer(answer)}{format_support(answer)}\n" for answer in self.hypothetical
         ]
-        for answer in self.hypothetical:
-            decided = "" if answer.decided_by is None else f"; decided by {answer.decided_by}"
-            likely = "" if answer.confidence is None else f"; confidence {answer.confidence:.3g}"
-            where = f" where {', '.join(answer.conditions)}" if answer.conditions else ""
-            awaits = f"{_format_evidence(answer)} awaits {', '.join(answer.hypotheses)}{where}{decided}{likely}"
-            lines.append(f"{self.tau}: possible {_format_answer(query, answer)}{awaits}")
-        return "".join(line + "\n" for line in lines)
+        return "".join(lines)
+
+
+def format_support(answer: SupportedAnswer, *, with_deadline: bool = True) -> str:
+    """Format what an answer rests on and what it awaits: ` since P(0) awaits P(1); decided by 1`."""
+    awaits = f" awaits {', '.join(answer.hypotheses)}" if answer.hypotheses else ""
+    where = f" where {', '.join(answer.conditions)}" if answer.conditions else ""
+    decided = "" if answer.decided_by is None or not with_deadline else f"; decided by {answer.decided_by}"
+    likely = "" if answer.confidence is None else f"; confidence {answer.confidence:.3g}"
+    return f"{_format_evidence(answer)}{awaits}{where}{decided}{likely}"
 
 
 def _format_evidence(answer: SupportedAnswer) -> str:
     return f" since {', '.join(answer.evidence)}" if answer.evidence else ""
+
+
+def make_answer_formatter(query: Query) -> Callable[[SupportedAnswer], str]:
+    """Return a function that formats the atom of the query with the values of an answer."""
+    atom = query.atom
+    time = atom.time.variable if atom.time else None
+    names = [term.name for term in atom.args if isinstance(term, Variable)]
+    is_plain = len(names) == len(atom.args) and time is not None and atom.time is not None and atom.time.offset == 0
+    cached: dict[tuple[Scalar, ...], str] = {}
+
+    def format_answer(answer: SupportedAnswer) -> str:
+        known = answer.bindings
+        if not is_plain or len(known) != len(names) + 1:
+            return _format_answer(query, answer)
+        args = tuple([known[name] for name in names])
+        text = cached.get(args)
+        if text is None:
+            text = "".join(format_value(to_value(value)) + "," for value in args)
+            text = cached[args] = f"{atom.predicate}({text}"
+        return f"{text}{known[time or '']})"
+
+    return format_answer
 
 
 def _format_answer(query: Query, answer: SupportedAnswer) -> str:

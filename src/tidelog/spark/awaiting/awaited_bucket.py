@@ -22,7 +22,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.symbol_kernels import NAME_KIND
 from tidelog.data.wire_format import FactBlock
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.hypothetical.answer_changes import ANSWERED, AWAITED, AnswerChange, ChangeTracker, answer_id
+from tidelog.hypothetical.answer_changes import ANSWERED, AWAITED, AnswerChange, ChangeTracker
 from tidelog.hypothetical.ground_facts import GroundFact, Scalar, to_scalar
 from tidelog.hypothetical.session import Hypotheses
 from tidelog.hypothetical.session_options import HypothesisOptions
@@ -87,6 +87,7 @@ class AwaitedBucket:
         Return rows with the answers, and with the hypothetical answers at that time.
         """
         session = self.changes.session
+        session.stop_journal()
         answers: list[SupportedAnswer] = []
         ordered = sorted((fact for payload in facts for fact in unpack_ground_facts(payload)), key=_sort_key)
         for time, coming in groupby(ordered, key=itemgetter(2)):
@@ -94,8 +95,8 @@ class AwaitedBucket:
             until = max(until, Fraction(time))
         self.clock = until
         answers += session.advance(self._tau())
-        found = [AnswerChange(ANSWERED, answer_id(entry), entry) for entry in answers]
-        found += [AnswerChange(AWAITED, answer_id(entry), entry) for entry in session.hypothetical()]
+        found = [AnswerChange(ANSWERED, entry) for entry in answers]
+        found += [AnswerChange(AWAITED, entry) for entry in session.hypothetical()]
         self.changes = ChangeTracker(session)
         return self._change_rows(found)
 
