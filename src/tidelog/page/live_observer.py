@@ -64,10 +64,10 @@ class BoardObserver:
         began = monotonic()
         if began < self._next:
             return
-        self._report_state(reasoner)
         if began >= self._next_costs:
             self._report_costs(reasoner)
             self._next_costs = began + _COSTS_EVERY
+        self._report_state(reasoner)  # last, since reasons of alerts may take a while
         now = monotonic()
         self._next = now + (now - began) / _SHARE
 
