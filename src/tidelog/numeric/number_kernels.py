@@ -77,7 +77,7 @@ def decode_numbers(pool: Bytes, offsets: Array, first: int, numerators: Array, d
             at += 1
         top, fits = 0, True
         while at < end and byte(pool, at) != _SLASH:
-            fits = fits and top < BOUND // 10
+            fits = fits and top <= BOUND // 10
             top = top * 10 + byte(pool, at) - _ZERO
             at += 1
         bottom = 1
@@ -85,10 +85,10 @@ def decode_numbers(pool: Bytes, offsets: Array, first: int, numerators: Array, d
             at += 1
             bottom = 0
             while at < end:
-                fits = fits and bottom < BOUND // 10
+                fits = fits and bottom <= BOUND // 10
                 bottom = bottom * 10 + byte(pool, at) - _ZERO
                 at += 1
-        if fits:
+        if fits and top < BOUND and bottom < BOUND:
             numerators[id], denominators[id] = -top if negative else top, bottom
         else:
             denominators[id] = LARGE
