@@ -156,6 +156,11 @@ def test_the_store_of_hypotheses_makes_no_difference(seed: int) -> None:
     compare_with_definitions(random_case(seed), max_open=10**9)
 
 
+@pytest.mark.parametrize("seed", range(160, 200))
+def test_answers_without_evidence_agree_with_the_definitions(seed: int) -> None:
+    compare_with_definitions(random_case(seed), unsupported=True)
+
+
 def test_random_cases_cover_every_kind_of_store() -> None:
     stores = [Hypotheses(tdl(c.program), c.query, delay=c.delays)._store for c in map(random_case, range(160))]
     assert sum(isinstance(store, RegularHypotheses) for store in stores) >= 10

@@ -126,7 +126,11 @@ def compare_with_definitions(case: Case, **options: object) -> int:
         before |= dict(certain)
         hypothetical = session.hypothetical()
         _check_answers(answers, new, certain, tau, case)
-        _check_hypothetical(hypothetical, possible, certain, arrived, tau, case)
+        unsupported = [entry for entry in hypothetical if not entry.evidence]
+        assert bool(options.get("unsupported")) or not unsupported
+        _check_hypothetical(hypothetical, possible, certain, arrived, tau, case, bool(options.get("unsupported")))
+        for entry in unsupported:
+            _check_in_time(entry, tau, case)
         for entry in hypothetical:
             _check_shrunk(entry, start, arrived, case)
             _check_shrunk(entry, earlier, {parse_printed_fact(fact) for fact in batch}, case)
@@ -174,13 +178,14 @@ def _check_hypothetical(
     arrived: set[Ground],
     tau: int,
     case: Case,
+    unsupported: bool = False,
 ) -> None:
     due = {
         (theta, awaited, evidence)
         for theta, entries in possible.items()
         for awaited, sets in entries.items()
         for evidence in sets
-        if evidence
+        if evidence or unsupported
     }
     covered = set()
     for entry in given:
@@ -243,8 +248,18 @@ def _ground_instances(entry: SupportedAnswer, case: Case) -> list[tuple[AnswerVa
 
 def _condition_holds(condition: str, by: dict[str, object]) -> bool:
     left, op, right = condition.split()
+    if op == ">=":
+        return int(str(by[left])) >= int(right)
     a, b = (str(by.get(part, part)) for part in (left, right))
     return {"=": a == b, "!=": a != b, "<": a < b, "<=": a <= b}[op]
+
+
+def _check_in_time(entry: SupportedAnswer, tau: int, case: Case) -> None:
+    """Check that the conditions of an entry without evidence leave out facts that can no longer arrive."""
+    for _, awaited, _ in _ground_instances(entry, case):
+        for fact in awaited:
+            longest = max(int(text.rpartition("=")[2]) for text in case.delays if text.startswith(fact[0]))
+            assert tau < fact[2] + longest, (tau, entry, str(case))
 
 
 def _instance(text: str, by: dict[str, object]) -> Ground:

@@ -171,3 +171,29 @@ def test_changes_are_printed_once_each(sh: Shell) -> None:
     table = sh(*command, "--format", "csv", stdin=stream).out.splitlines()
     assert table[0].startswith("tau,status,X,T,evidence")
     assert [line.split(",")[1] for line in table[1:]] == ["awaited", "answered", "awaited"]
+
+
+def test_schemas_are_printed_as_rules_without_reading_arrivals(sh: Shell) -> None:
+    sh.write("rules.tdl", RULES)
+    command = ("hypothesise", "rules.tdl", "--query", "Malf(X,T)")
+    assert sh(*command, "--schemas").out == "Malf(X,T) :- Temp(X,high,T), Temp(X,high,T+1), Temp(X,high,T+2).\n"
+    (line,) = sh(*command, "--schemas", "--json").out.splitlines()
+    awaited = ["Temp(X,high,T)", "Temp(X,high,T+1)", "Temp(X,high,T+2)"]
+    assert json.loads(line) == {"answer": "Malf(X,T)", "awaits": awaited}
+    sh.write("pairs.tdl", "P(X, 0) :- A(X, T), B(Y, T), X != Y.\n#temporal A/2, B/2, P/2.")
+    printed = sh("hypothesise", "pairs.tdl", "--query", "P(X,T)", "--schemas").out
+    assert printed == "P(X,0) :- A(X,T1), B(Y,T1), X != Y.\n"
+    ran = sh(*command)
+    assert (ran.code, "--input" in ran.err) == (2, True)
+    assert sh(*command, "--schemas", "--format", "csv").code == 2
+
+
+def test_answers_without_evidence_are_printed_on_request(sh: Shell) -> None:
+    sh.write("rules.tdl", "Alarm(X, T) :- Hot(X, T), Hot(X, T+1).")
+    command = ("hypothesise", "rules.tdl", "--query", "Alarm(X,T)", "--input", "-", "--delay", "1", "--unsupported")
+    assert sh(*command, stdin=arrivals((1, "Hot(a,1)"))).out.splitlines() == [
+        "0: possible Alarm(X,T) awaits Hot(X,T), Hot(X,T+1) where T >= 0",
+        "1: possible Alarm(X,T) awaits Hot(X,T), Hot(X,T+1) where T >= 1",
+        "1: possible Alarm(a,1) since Hot(a,1) awaits Hot(a,2); decided by 3",
+    ]
+    assert sh(*command, "--changes").code == 2

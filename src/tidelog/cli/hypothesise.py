@@ -44,7 +44,7 @@ _REASONS = {
 class ArrivalArguments:
     """The arrivals, how late they may be, and where they end."""
 
-    source: str
+    source: str | None
     delay: tuple[str, ...]
     until: int | None
     late: str | None
@@ -77,14 +77,14 @@ class DisplayArguments:
     form: str | None
     file: str | None
     changes: bool
+    unsupported: bool
+    schemas: bool
 
 
 @click.command(short_help="What may still become true while facts are late (also spelt hypothesize).")
 @rules_argument
 @click.option("--query", metavar="ATOM", required=True, help="The query, with the time last, like 'Malf(X,T)'.")
-@click.option(
-    "--input", "source", metavar="FILE", required=True, help="Arrivals, one JSON object per line; - reads live."
-)
+@click.option("--input", "source", metavar="FILE", help="Arrivals, one JSON object per line; - reads live.")
 @click.option(
     "--delay",
     metavar="D",
@@ -113,6 +113,8 @@ class DisplayArguments:
 @click.option("--max-open", metavar="N", type=click.IntRange(min=0), help="Keep only the N most likely open answers.")
 @click.option("--late", metavar="FILE", help="Write rejected arrivals to FILE.")
 @click.option("--changes", is_flag=True, help="Print what changes: answers awaited, answered or dropped.")
+@click.option("--unsupported", is_flag=True, help="Also print possible answers without any evidence yet.")
+@click.option("--schemas", is_flag=True, help="Print the facts that make an answer, as rules, and read no arrivals.")
 @strict_option
 @timeline_option
 @bad_rows_option
@@ -147,7 +149,7 @@ def hypothesise(
     from tidelog.analysis.program_warnings import find_program_warnings
     from tidelog.cli.arrival_warnings import ArrivalWarnings
     from tidelog.cli.fact_output import choose_output
-    from tidelog.cli.moment_output import open_moment_output
+    from tidelog.cli.moment_output import open_moment_output, write_schemas
     from tidelog.data.dataset import Dataset
     from tidelog.hypothetical.moments import changes, moments
     from tidelog.hypothetical.session import Hypotheses, query_predicate
@@ -155,7 +157,8 @@ def hypothesise(
     from tidelog.language.file_errors import open_input
     from tidelog.language.program import Program
 
-    require_single_stdin(rules, arrivals.source, *background)
+    _require_options(arrivals, display)
+    require_single_stdin(rules, *([arrivals.source] if arrivals.source else ()), *background)
     program = Program.load(rules).with_temporal_query(query_predicate(query))
     show_warnings(find_program_warnings(program), arrivals.strict)
     known = list(_load_background(background, program.temporal.temporal if program.temporal else frozenset()))
@@ -175,12 +178,16 @@ def hypothesise(
                 chances=confidence.chances or None,
                 min_confidence=confidence.min_confidence,
                 max_open=confidence.max_open,
+                unsupported=display.unsupported,
                 on_rejected=(lambda fact: _write_rejected(rejected, fact)) if rejected else None,
             ),
         )
+        target = choose_output(display.form, display.as_json, display.file)
+        if display.schemas or arrivals.source is None:
+            write_schemas(session.query, session.schemas, target)
+            return 0
         lines = files.enter_context(open_input(arrivals.source))
         name = "<stdin>" if arrivals.source == "-" else arrivals.source
-        target = choose_output(display.form, display.as_json, display.file)
         output = files.enter_context(open_moment_output(target, session.query))
         try:
             read = checked.watch(read_arrivals(session, lines, name, open_bad_rows()))
@@ -195,6 +202,14 @@ def hypothesise(
             _print_rejections(session, arrivals.late)
     checked.show()
     return 0
+
+
+def _require_options(arrivals: ArrivalArguments, display: DisplayArguments) -> None:
+    """Refuse options that do not fit together."""
+    if arrivals.source is None and not display.schemas:
+        raise click.UsageError("Missing option '--input'.")
+    if display.changes and display.unsupported:
+        raise click.UsageError("--changes reports answers that gain evidence: leave out --unsupported")
 
 
 def _load_background(paths: tuple[str, ...], temporal: frozenset[tuple[str, int]]) -> Iterator[Fact]:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from tidelog.cli.standard_output import write_stdout
 from tidelog.data.fact_sheet import Kind, Sheet, render_csv, render_parquet
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from tidelog.cli.fact_output import FactOutput
     from tidelog.hypothetical.answer_changes import AnswerChange
-    from tidelog.hypothetical.schemas import Query
+    from tidelog.hypothetical.schemas import Query, Schema
     from tidelog.hypothetical.supported_answers import Moment, SupportedAnswer
 
 
@@ -80,6 +82,19 @@ class MomentOutput:
         text: Kind = "text"
         kinds = (constant, text, *(constant,) * len(names), text, text, text, constant, text)
         return Sheet(columns, kinds, rows)
+
+
+def write_schemas(query: Query, schemas: Sequence[Schema], target: FactOutput) -> None:
+    """Write the schemas of a query as rules, or as JSON Lines."""
+    from tidelog.hypothetical.supported_answers import schema_to_json, schema_to_text
+
+    if target.form in ("csv", "parquet"):
+        raise click.UsageError(f"--schemas prints rules or JSON Lines, not {target.form}")
+    if target.form == "jsonl":
+        lines = [json.dumps(schema_to_json(query, schema), ensure_ascii=False) for schema in schemas]
+    else:
+        lines = [schema_to_text(query, schema) for schema in schemas]
+    target.write("".join(line + "\n" for line in lines).encode())
 
 
 @contextmanager

@@ -9,7 +9,8 @@ arrivals. The other modules, in the order in which a session uses them:
 - Arrivals (`arrival_input`, `ground_facts`) within their `delays` fill in the premises of schemas: `regular_hypotheses`
   where each fact binds all variables, `general_hypotheses` otherwise. `minimality` selects the hypotheses to show.
 - `supported_answers` is what a caller gets, with the likelihood of `confidence`; `answer_builder` makes it, helped by
-  `answer_templates` for simple schemas. `answer_changes` reports only changes.
+  `answer_templates` for simple schemas. `answer_changes` reports only changes,
+  `unsupported_answers` adds those without evidence.
 - `session_options` and `fact_patterns` are the settings of a session, `session_origin` is what it was created with,
   `session_state` saves and loads it, and `key_split` says how the work can be distributed.
 

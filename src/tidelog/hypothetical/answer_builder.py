@@ -12,6 +12,7 @@ from tidelog.hypothetical.ground_facts import AwaitedFact, Scalar, to_scalar
 from tidelog.hypothetical.minimality import HypothesisView, MinimalityFilter
 from tidelog.hypothetical.schemas import Query
 from tidelog.hypothetical.supported_answers import SupportedAnswer, fact_sort_key, format_atom, format_conditions
+from tidelog.hypothetical.unsupported_answers import find_earliest_times
 from tidelog.language.syntax import Constant, TemporalAtom, TimeTerm
 
 
@@ -68,7 +69,8 @@ class AnswerBuilder:
             tuple(self._show(atom) for _, atom in in_time),
             max(known) if len(known) == len(deadlines) else None,
             self._confidence.of(awaited, tau) if self._confidence else None,
-            format_conditions(self._query.variables, view.whole),
+            format_conditions(self._query.variables, view.whole)
+            + (() if view.evidence else find_earliest_times(view.hypotheses, awaited, self._delays, tau)),
         )
 
     def _evidence(self, view: HypothesisView) -> tuple[str, ...]:

@@ -109,6 +109,10 @@ class GeneralHypotheses:
         self._schedule(deadline)
         self.arrived.setdefault(deadline, set()).add(fact)
 
+    def has_arrived(self, fact: GroundFact, deadline: int) -> bool:
+        """Return whether a fact that could arrive until now has arrived."""
+        return fact in self.arrived.get(deadline, ())
+
     def _schedule(self, deadline: int) -> None:
         """Make `advance` process a deadline."""
         if deadline not in self._buckets:

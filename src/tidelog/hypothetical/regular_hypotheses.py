@@ -147,6 +147,14 @@ class RegularHypotheses:
             tables.drop(self.tau, tau)
         self.tau = tau
 
+    def has_arrived(self, fact: GroundFact, deadline: int) -> bool:
+        """Return False: no premise is a fact before any fact has bound its variables."""
+        return False
+
+    def is_answered(self, values: Sequence[object]) -> bool:
+        """Return False: no answer is known before any fact has bound its variables."""
+        return False
+
     def start_journal(self) -> None:
         """Begin to record changes for `take_changes`."""
         self._journal, self._expiring = {}, {}

@@ -28,6 +28,11 @@ class Schema:
     comparisons: tuple[Comparison, ...] = ()
 
 
+def apply_answer(query: Query, schema: Schema) -> TemporalAtom:
+    """Return the atom of the query as the schema answers it."""
+    return apply_to_atom(query.atom, dict(zip(query.variables, schema.answer, strict=True)))
+
+
 def build_query(atom: TemporalAtom) -> Query:
     """Return the query for an atom."""
     names = [term.name for term in atom.args if isinstance(term, Variable) and not term.anonymous]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 from tidelog.data.data_frames import DataLike, to_dataset
@@ -42,6 +43,7 @@ from tidelog.hypothetical.supported_answers import (
     format_atom,
     sort_answers,
 )
+from tidelog.hypothetical.unsupported_answers import find_unsupported
 from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json, program_to_json
 from tidelog.language.syntax import Fact, TemporalAtom
@@ -127,7 +129,7 @@ class Hypotheses:
             and is_regular(self._compiled[0])
             else GeneralHypotheses(self._compiled, self.delays, self._minimality, early=options.early)
         )
-        self._early = options.early
+        self._early, self._unsupported = options.early, options.unsupported
         self._builder = AnswerBuilder(self.query, self._compiled, self._minimality, self.confidence, options.show)
         self._fingerprint = fingerprint(
             self.schemas, self.delays.patterns, limits, *(["early"] if options.early else [])
@@ -332,8 +334,15 @@ class Hypotheses:
         return sum(1 for _ in self.open_states())
 
     def hypothetical(self) -> list[SupportedAnswer]:
-        """Return the answers that have evidence and may still become true after this moment, sorted."""
-        return sort_answers(self.select_minimal(self.open_states()))
+        """Return the answers that have evidence and may still become true after this moment, sorted.
+
+        With the option `unsupported`, also those without evidence; their variables are open."""
+        states = self.open_states()
+        if self._unsupported:
+            store = self._store
+            unsupported = find_unsupported(self._compiled, self.delays, self.tau, store.has_arrived)
+            states = chain(states, (state for state in unsupported if not store.is_answered(self.answer_of(state))))
+        return sort_answers(self.select_minimal(states))
 
     def select_minimal(self, states: Iterable[OpenHypothesis]) -> list[SupportedAnswer]:
         """Return the hypotheses that are minimal among the given ones, as answers."""

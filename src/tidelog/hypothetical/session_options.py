@@ -40,8 +40,8 @@ class HypothesisOptions:
     `depth` and `horizon` bound the resolution of recursive rules. `probability` says how likely facts are to become
     true, and `chances` how likely each delay is, both by predicate or pattern; they give answers a confidence. Answers
     below `min_confidence` are discarded, and all but the `max_open` most likely. With `early`, facts may arrive before
-    their own time, which happens where the clock is a watermark. `show` formats facts in answers. `on_rejected` is
-    called with every rejected fact.
+    their own time, which happens where the clock is a watermark. With `unsupported`, answers without evidence are also
+    returned. `show` formats facts in answers. `on_rejected` is called with every rejected fact.
     """
 
     depth: int | None = None
@@ -51,6 +51,7 @@ class HypothesisOptions:
     min_confidence: float | None = None
     max_open: int | None = None
     early: bool = False
+    unsupported: bool = False
     show: Callable[[TemporalAtom], str] = format_atom
     on_rejected: Callable[[Rejected], None] | None = None
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, overload
 
 from tidelog.hypothetical.ground_facts import Scalar, to_value
-from tidelog.hypothetical.schemas import Query, Schema, apply_to_atom, is_anonymous
+from tidelog.hypothetical.schemas import Query, Schema, apply_answer, apply_to_atom, is_anonymous
 from tidelog.language.comparisons import constant_order
 from tidelog.language.fact_text import format_value
 from tidelog.language.printer import format_term, format_time_term
@@ -192,6 +192,28 @@ def format_conditions(variables: Sequence[str], whole: Schema) -> tuple[str, ...
         if _is_open(c.left) or _is_open(c.right)
     ]
     return (*equal, *undecided)
+
+
+def schema_to_json(query: Query, schema: Schema) -> dict[str, Any]:
+    """Return a schema as an object for JSON: the answer, and the facts that make it, with their variables."""
+    found: dict[str, Any] = {"answer": format_atom(apply_answer(query, schema)), "awaits": _format_premises(schema)}
+    if schema.comparisons:
+        found["conditions"] = _format_comparisons(schema)
+    return found
+
+
+def schema_to_text(query: Query, schema: Schema) -> str:
+    """Return a schema as a rule of temporal Datalog: the answer follows from exactly these facts."""
+    body = ", ".join([*_format_premises(schema), *_format_comparisons(schema)])
+    return f"{format_atom(apply_answer(query, schema))}{' :- ' if body else ''}{body}."
+
+
+def _format_premises(schema: Schema) -> list[str]:
+    return [format_atom(atom) for atom in sorted(schema.premises, key=fact_sort_key)]
+
+
+def _format_comparisons(schema: Schema) -> list[str]:
+    return [f"{_format_open_term(c.left)} {c.op} {_format_open_term(c.right)}" for c in schema.comparisons]
 
 
 def _is_open(term: Term | TimeTerm) -> bool:
