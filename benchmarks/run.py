@@ -29,6 +29,7 @@ import aggregates
 import corrections
 import frames
 import streaming
+import threads
 import tidelog as tl
 from table_rows import Row, measure
 from tidelog.engine.fact_store import Rows, Store
@@ -257,6 +258,7 @@ def main() -> None:
             measure_negation(),
             measure_gap(),
             measure_start(folder),
+            threads.measure_threads(folder),
             streaming.measure_streams(large),
             aggregates.measure_aggregates(),
             corrections.measure_views(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -19,6 +19,7 @@ from tidelog.compiler.validate import choose_timeline
 from tidelog.compiler.violations import describe_violation
 from tidelog.data.data_frames import DataLike, SchemaLike, find_column_names, to_dataset, to_schema
 from tidelog.engine.batch_problem import Problem, Unsettled
+from tidelog.engine.bucket_threads import solve_in_buckets
 from tidelog.engine.extent import Extent
 from tidelog.engine.fact_store import Rows
 from tidelog.engine.fixpoint import solve
@@ -75,11 +76,12 @@ def materialise(
     span = parse_span(between)
     run, extents = solve_run(
         lambda finer: prepare_run(program, data, names, timeline=timeline, span=span, denominator=finer),
-        lambda run: run.solve(stops=until is not None),
+        lambda run: run.solve_in_parts(stops=until is not None),
     )
     answers = {name: extents[name] for name in names}
     if run.span is not None:
-        answers = {name: extent.within(*run.span) for name, extent in answers.items()}
+        lo, hi = run.span
+        answers = {name: [extent.within(lo, hi) for extent in parts] for name, parts in answers.items()}
     times = program.time_arguments if run.data.dates else None
     return Model(answers, run.compiled.grid, run.data.symbols, run.data.dates, times, columns)
 
@@ -147,6 +149,13 @@ class BatchRun:
             extents = {name: extent.within(*self.span) for name, extent in extents.items()}
         self.require_consistent(extents)
         return extents
+
+    def solve_in_parts(self, stops: bool = False) -> dict[str, Sequence[Extent]]:
+        """Do what `solve` does, in several threads if that is worthwhile; each may give an extent of a predicate."""
+        parts = solve_in_buckets(self.problem, self.span)
+        if parts is not None:
+            return dict(parts)
+        return {name: (extent,) for name, extent in self.solve(stops).items()}
 
     def require_consistent(self, extents: dict[str, Extent]) -> None:
         """Raise if a constraint is violated, with the rule, the binding and the time."""

@@ -13,7 +13,7 @@ analyses together for `tidelog check`:
 - how a program is split over the buckets of a cluster, in reading order: `rule_locality` (when a rule can be evaluated
   bucket by bucket), `split_search` (the cheapest split into stages), `distribution` (the plan, and its description in
   words), `split_rules` (rules with numbers, rewritten so that they split), `stage_programs` (the program that one
-  bucket of a stage runs).
+  bucket of a stage runs); `key_stages` (parts of a program that split without any of this, for views and threads).
 """
 
 from tidelog.lazy_names import attach_lazy_names

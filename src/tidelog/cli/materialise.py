@@ -20,6 +20,7 @@ from tidelog.cli.options import (
     parse_finite_time,
     rules_argument,
     strict_option,
+    threads_option,
     timeline_option,
 )
 from tidelog.cli.program_input import load_program_and_data
@@ -56,6 +57,7 @@ class TimeLimits:
 @output_format_options
 @iso_option
 @strict_option
+@threads_option
 @group_options(TimeLimits, "limits")
 def materialise(
     rules: str,

@@ -36,6 +36,22 @@ iso_option = click.option(
 )
 
 
+def _choose_threads(context: click.Context, option: click.Parameter, count: int | None) -> None:
+    if count is not None:
+        from tidelog.local_threads import choose_threads, restore_threads
+
+        before = choose_threads(count)
+        context.call_on_close(lambda: restore_threads(before))
+
+
+threads_option = click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(1),
+    expose_value=False,
+    callback=_choose_threads,
+    help="Use N threads for large inputs. Default: one per core.",
+)
 strict_option = click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 
 

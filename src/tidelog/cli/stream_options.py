@@ -24,6 +24,7 @@ from tidelog.cli.options import (
     require_single_stdin,
     rules_argument,
     strict_option,
+    threads_option,
     timeline_option,
 )
 from tidelog.cli.schema_option import schema_option
@@ -272,6 +273,7 @@ _RUN_OPTIONS: tuple[Option, ...] = (
         help="With --state: the rules have changed; keep as much of the state as possible.",
     ),
     strict_option,
+    threads_option,
 )
 _ALERT_OPTIONS: tuple[Option, ...] = (
     click.option(

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.analysis.key_stages import KeyStage
 from tidelog.batch import BatchRun
 from tidelog.compiler.compiled_program import CompiledProgram, Target
 from tidelog.compiler.passes import compile_program
 from tidelog.compiler.prepare_facts import to_timeline
 from tidelog.corrections.difference import compare, refine_extent
-from tidelog.corrections.key_stages import KeyStage
 from tidelog.corrections.ledger import Ledger, LedgerChange, LedgerTable
 from tidelog.corrections.stored_extents import StoredExtents
 from tidelog.corrections.time_shift import TimeShift, join_groups

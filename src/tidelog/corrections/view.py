@@ -1,9 +1,10 @@
 """A model that is kept up to date while assertions are inserted and deleted.
 
 An update counts insertions and deletions in the ledger. What can be evaluated for the constants that it touches alone
-(`key_stages`) is evaluated for them: their facts, old and new, are gathered and solved as a small batch problem. That
-is exact for negation, aggregates, look-ahead and what repeats for ever, since it is the same engine. Everything else is
-computed from scratch. In both cases the change is the exact difference of the extents before and after.
+(`analysis.key_stages`) is evaluated for them: their facts, old and new, are gathered and solved as a small batch
+problem. That is exact for negation, aggregates, look-ahead and what repeats for ever, since it is the same engine.
+Everything else is computed from scratch. In both cases the change is the exact difference of the extents before and
+after.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING
 
+from tidelog.analysis.key_stages import plan_stages, plan_whole
 from tidelog.batch import choose_queries, parse_span
 from tidelog.compiler.choose_grid import find_grid
 from tidelog.compiler.prepare_facts import InputFormat, needed_denominator, read_time_arguments
 from tidelog.compiler.validate import choose_timeline
-from tidelog.corrections.key_stages import plan_stages, plan_whole
 from tidelog.corrections.ledger import Ledger, LedgerChange
 from tidelog.corrections.stage_evaluation import Scene, StageResult, StageState
 from tidelog.data.dataset import Dataset

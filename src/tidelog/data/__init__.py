@@ -11,6 +11,7 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `symbol_table`, `symbol_kernels`, `constant_order` | the dictionary of constants, its kernels, the order of ids |
 | `data_files` | which reader a path goes to; chunks, compression, encoding |
 | `fact_scanner`, `scan_kernels`, `number_scanner` | the compiled reader of fact text |
+| `range_scanner` | large files of fact text, read by several threads |
 | `table_reader`, `table_cells`, `json_lines` | CSV, JSON Lines and Parquet |
 | `data_frames`, `arrow_columns`, `arrow_kernels` | dataframes: Arrow columns read from their buffers |
 | `table_lines` | CSV and JSON Lines that are still being written, line by line |

@@ -278,7 +278,10 @@ def _load_text(source: Source, symbols: Symbols, ordered: bool, bad_rows: BadRow
     path = source.path
     name = name_source(path)
     if bad_rows is None:
-        return scan_chunks(_read_lines(path), symbols, name, ordered=ordered)
+        from tidelog.data.range_scanner import scan_in_ranges
+
+        divided = scan_in_ranges(path, symbols, name, ordered=ordered)
+        return scan_chunks(_read_lines(path), symbols, name, ordered=ordered) if divided is None else divided
     from tidelog.data.row_recovery import scan_good_lines
 
     parts, line, count = [EMPTY], 1, 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -18,9 +19,12 @@ from tidelog.data.symbol_kernels import NUMBER_KIND, SymbolTable
 from tidelog.data.symbol_table import Symbols
 from tidelog.jit import inlined_kernel, kernel, tick
 from tidelog.language.fact_text import FactFormat, LineFormat
+from tidelog.local_threads import count_threads, run_in_threads
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 
 _CHUNK = 1 << 16
+#: More rows than this are printed by several threads.
+_FEWEST_ROWS = 1 << 16
 #: Room for everything in a row but the atom: two dates with 18 decimals, and the JSON around them.
 _ROOM_FOR_TIMES = 200
 
@@ -66,6 +70,21 @@ class _Style(NamedTuple):
     dated: int
 
 
+class _Rows(NamedTuple):
+    """The columns of rows, each contiguous."""
+
+    args: npt.NDArray[np.int32]
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+
+
+class _Words(NamedTuple):
+    """The texts of every row: its beginning and, in JSON, what comes between the times and the arguments."""
+
+    name: bytes
+    after: bytes
+
+
 def check_format(format: str) -> None:
     """Raise a ValueError for a format that facts cannot be printed in."""
     if format not in get_args(FactFormat):
@@ -98,29 +117,54 @@ def render_rows(
     """
     if format not in get_args(LineFormat):
         raise ValueError(f"rows are printed as {' or '.join(get_args(LineFormat))}, not as {format!r}")
-    args, lo, hi = np.ascontiguousarray(rows.args), np.ascontiguousarray(rows.lo), np.ascontiguousarray(rows.hi)
-    order = _sort_rows(symbols, args, lo, hi if by_end else None)
+    columns = _Rows(np.ascontiguousarray(rows.args), np.ascontiguousarray(rows.lo), np.ascontiguousarray(rows.hi))
     jsonl = format == "jsonl"
     style = _Style(grid.denominator, grid.dense, iso, jsonl, sum(1 << k for k in times) if iso else 0)
     quoted = json.dumps(predicate, ensure_ascii=False)
     name = ('{"fact": ' + quoted[:-1] if jsonl else predicate).encode()
-    after = np.frombuffer(f'", "predicate": {quoted}, "args": ['.encode(), np.uint8)
+    words = _Words(name, f'", "predicate": {quoted}, "args": ['.encode())
+    ranks = symbols.ranks() if len(columns.args) else np.zeros(0, np.int64)
+    parts = _divide(columns, ranks) if not by_end else [None]
     table = symbols.reserve(0, 0)
+    return b"".join(
+        run_in_threads([partial(_render_part, table, columns, ranks, part, by_end, words, style) for part in parts])
+    )
+
+
+def _divide(rows: _Rows, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64] | None]:
+    """Divide many rows into one part for each thread, by the rank of the first argument; None stands for all rows."""
+    threads = count_threads()
+    if threads == 1 or not len(rows.args) or len(rows.lo) < _FEWEST_ROWS:
+        return [None]
+    first = ranks[rows.args[0]]
+    sample = np.sort(first[:: max(1, len(first) // 4096)])
+    bounds = sample[[len(sample) * k // threads for k in range(1, threads)]]
+    part = np.searchsorted(bounds, first, "right")
+    return [np.flatnonzero(part == number) for number in range(threads)]
+
+
+def _render_part(
+    table: SymbolTable,
+    rows: _Rows,
+    ranks: npt.NDArray[np.int64],
+    part: npt.NDArray[np.int64] | None,
+    by_end: bool,
+    words: _Words,
+    style: _Style,
+) -> bytes:
+    """Sort and print some of the rows."""
+    args, lo, hi = rows if part is None else _Rows(rows.args[:, part], rows.lo[part], rows.hi[part])
+    keys = [lo, *(ranks[column] for column in args[::-1]), *([hi] if by_end else [])]
+    order = np.lexsort(keys)
+    name, after = np.frombuffer(words.name, np.uint8), np.frombuffer(words.after, np.uint8)
     chunks = []
     for start in range(0, len(order), _CHUNK):
         chunk = order[start : start + _CHUNK]
         room = len(name) + len(after) + _ROOM_FOR_TIMES
-        out = np.empty(_atom_sizes(table, args, chunk, jsonl) + len(chunk) * room, np.uint8)
-        size = _write_rows(out, np.frombuffer(name, np.uint8), after, table, args, lo, hi, chunk, style)
+        out = np.empty(_atom_sizes(table, args, chunk, style.jsonl) + len(chunk) * room, np.uint8)
+        size = _write_rows(out, name, after, table, args, lo, hi, chunk, style)
         chunks.append(out[:size].tobytes())
     return b"".join(chunks)
-
-
-def _sort_rows(
-    symbols: Symbols, args: npt.NDArray[np.int32], lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64] | None
-) -> npt.NDArray[np.int64]:
-    keys = [lo, *(symbols.ranks()[column] for column in args[::-1])] if len(args) else [lo]
-    return np.lexsort(keys if hi is None else [*keys, hi])
 
 
 @kernel

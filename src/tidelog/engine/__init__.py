@@ -6,6 +6,7 @@
   definition in `timeline.grid.since` (proofs evaluate it again in `timeline.time_sets`).
 - `fixpoint`, `batch_problem`: batch evaluation, component by component; `repetition_search`, `extent` and `repetition`
   find, hold and print facts that repeat for ever.
+- `bucket_threads`: large batch problems, divided over the threads of the process.
 - `gap_jumps`: recursion over groups of facts that lie far apart.
 - `temporal_recursion`: negation and aggregates in a recursion that goes back in time, slice by slice.
 - `numeric_steps`, `running_numbers`: calculations and aggregations between the runs of the machine, all at once or

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
@@ -50,24 +51,26 @@ class Kernel:
     @property
     def dispatcher(self) -> Any:
         """numba's dispatcher, which compiles the function for the types of its arguments."""
-        if self._dispatcher is None:
-            from tidelog.jit.numba_compiler import make_dispatcher
+        with _binding:
+            if self._dispatcher is None:
+                from tidelog.jit.numba_compiler import make_dispatcher
 
-            copy = copy_function(self.py_func, _compiled_scopes)
-            self._dispatcher = make_dispatcher(copy, self.options)
-            bind_names(copy, self.py_func, _to_compiled)
-        return self._dispatcher
+                copy = copy_function(self.py_func, _compiled_scopes)
+                self._dispatcher = make_dispatcher(copy, self.options)
+                bind_names(copy, self.py_func, _to_compiled)
+            return self._dispatcher
 
     @property
     def interpreted(self) -> Callable[..., Any]:
         """The function itself, calling other kernels interpreted too. It takes memoryviews instead of arrays."""
-        if self._interpreted is None:
-            from tidelog.jit.interpreter import STAND_INS
+        with _binding:
+            if self._interpreted is None:
+                from tidelog.jit.interpreter import STAND_INS
 
-            copy = copy_function(self.py_func, _interpreted_scopes)
-            self._interpreted = copy
-            bind_names(copy, self.py_func, lambda value: _to_interpreted(value, STAND_INS))
-        return self._interpreted
+                copy = copy_function(self.py_func, _interpreted_scopes)
+                self._interpreted = copy
+                bind_names(copy, self.py_func, lambda value: _to_interpreted(value, STAND_INS))
+            return self._interpreted
 
     def interpret_as(self, function: Callable[..., Any]) -> None:
         """Let another function stand for this one where it is interpreted."""
@@ -145,6 +148,8 @@ def _make(function: F, **options: bool) -> F:
 Scopes = dict[int, dict[str, Any]]
 _compiled_scopes: Scopes = {}
 _interpreted_scopes: Scopes = {}
+#: Held while a copy is made: no other thread may call one whose names are not bound yet.
+_binding = RLock()
 
 
 def copy_function(function: FunctionType, scopes: Scopes) -> FunctionType:

@@ -26,6 +26,7 @@ from tidelog.data.relation import Columns, Relation
 from tidelog.data.schema import Schema
 from tidelog.errors import TidelogError
 from tidelog.language.file_errors import is_standard_input, open_input
+from tidelog.local_threads import map_ahead
 from tidelog.streaming.line_decoder import LineDecoder, is_line_form
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -33,6 +34,8 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 #: shrink when they take longer than SLOW_SECONDS, so that a stream can stop between them soon.
 MIN_BLOCK, MAX_BLOCK = 1 << 16, 1 << 22
 FAST_SECONDS, SLOW_SECONDS = 0.1, 0.5
+#: Files with at least this many bytes are decoded by other threads, some blocks ahead of the reasoner.
+LONG_FILE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -82,16 +85,37 @@ def read_pieces(
         yield from _read_table_pieces(path, stop, bad_rows, schema)
         return
     decoder = LineDecoder(path, schema, bad_rows)
-    line = 1
-    for text in _whole_lines(strip_predicate(path), stop):
-        lines = text.count(b"\n") + (not text.endswith(b"\n"))
-        data, error = decoder.decode(text, line)
-        line += lines
-        yield StreamPiece(
-            data, error.diagnostics[0].place.line - 1 if error and error.diagnostics[0].place else line - 1, error
-        )
-        if error:
+
+    def decode(numbered: tuple[bytes, int, int]) -> StreamPiece:
+        text, first, last = numbered
+        data, error = decoder.decode(text, first)
+        place = error.diagnostics[0].place if error else None
+        return StreamPiece(data, place.line - 1 if place else last, error)
+
+    texts = _number_lines(_whole_lines(strip_predicate(path), stop))
+    for piece in (
+        map_ahead(decode, texts) if bad_rows is None and _is_long(strip_predicate(path)) else map(decode, texts)
+    ):
+        yield piece
+        if piece.error:
             return
+
+
+def _number_lines(texts: Iterator[bytes]) -> Iterator[tuple[bytes, int, int]]:
+    """Yield texts of whole lines, each with the numbers of its first and last line."""
+    line = 1
+    for text in texts:
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        yield text, line, line + lines - 1
+        line += lines
+
+
+def _is_long(path: str) -> bool:
+    """Return whether a source is a file that is long enough for its blocks to be read by several threads."""
+    try:
+        return not is_live(path) and os.stat(path).st_size >= LONG_FILE
+    except OSError:
+        return False
 
 
 def _read_table_pieces(

@@ -1,8 +1,8 @@
 """Parts of a program that can be evaluated for some constants alone.
 
 The theory is that of a cluster (`analysis.rule_locality`): if every predicate is hashed on one argument or copied, and
-every rule is local, a bucket derives exactly its share. Here the constants that a change touches are one bucket, and
-all others another one, which the change does not reach.
+every rule is local, a bucket derives exactly its share. For a view, the constants that a change touches are one bucket,
+and all others another one, which the change does not reach. For a large batch problem, every thread has a bucket.
 
 Stages hand nothing to each other: a derived predicate is derived in the stage that reads it. A stage is keyed if at
 least one predicate is hashed and its rules need nothing but their own atoms to stay within a bucket.
