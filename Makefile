@@ -12,10 +12,12 @@ BENCH_FLAGS  ?=
 FACTS        ?= 300
 FUZZ_SECONDS ?= 300
 FUZZ_FLAGS   ?=
+# What comes before the tests, side by side. The compilation takes longest, so it begins first.
+CHECKS       := kernels types lint docs
 # Tests start hundreds of processes: without cached bytecode, each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help quick test lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-kafka \
+.PHONY: help quick test ci chromium lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-kafka \
 	test-browser format docs drawings page vsix demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
 	soak fuzz release clean
 
@@ -28,8 +30,15 @@ quick: lint types kernels  ## lint, types and the fast tests, in under two minut
 	$(BIN)/pytest $(PYTEST_FLAGS) -q -m 'not slow' tests/unit
 
 # All shards below in one run: tests that share a Spark session stay on one worker, and the other one takes the rest.
-test: lint types kernels docs  ## lint, types, all tests, and the documentation site
+test: $(VENV)/.dev $(VENV)/.docs  ## lint, types, all tests, and the documentation site
+	$(MAKE) --jobs=2 $(CHECKS)
 	$(BIN)/pytest $(PYTEST_FLAGS)
+
+# The same, with the tests that need a broker or a browser. They wait for other programs most of the time, so they run
+# beside the others; where Maven Central or Chromium is missing, they are skipped and say so.
+ci: $(VENV)/.ci  ## what continuous integration runs: `test`, `test-kafka` and `test-browser` in one
+	$(MAKE) --jobs=3 $(CHECKS) chromium
+	$(BIN)/pytest $(PYTEST_FLAGS) -m 'not faults and not cluster'
 
 lint: $(VENV)/.dev  ## style and formatting
 	$(BIN)/ruff check .
@@ -64,10 +73,12 @@ test-cluster: kernels  ## jobs on Spark clusters of several processes
 test-kafka: kernels $(VENV)/.kafka  ## jobs between the topics of a broker, which comes from Maven Central
 	$(BIN)/pytest -m kafka tests/kafka
 
-# Chromium comes with the system's packages: where it is missing and cannot be installed, the tests are skipped and say so.
-test-browser: kernels $(VENV)/.browser  ## pages in a real Chromium
-	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) || true
+test-browser: kernels chromium $(VENV)/.browser  ## pages in a real Chromium
 	$(BIN)/pytest -m browser tests/browser
+
+# Chromium comes with the system's packages: where it is missing and cannot be installed, the tests are skipped and say so.
+chromium:
+	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) || true
 
 fuzz: $(VENV)/.dev  ## look for programs on which the engine is wrong, for FUZZ_SECONDS
 	$(BIN)/python tests/support/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
@@ -148,3 +159,8 @@ $(VENV)/.spark $(VENV)/.dev $(VENV)/.docs $(VENV)/.bench $(VENV)/.release: $(VEN
 $(VENV)/.kafka $(VENV)/.browser: $(VENV)/.%: $(VENV)/.dev
 	$(PIP) -e '.[dev,$*]'
 	touch $@
+
+# All that `make ci` needs, resolved and installed once.
+$(VENV)/.ci: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dev,docs,kafka,browser]'
+	touch $(VENV)/.dev && touch $(VENV)/.docs $(VENV)/.kafka $(VENV)/.browser $@

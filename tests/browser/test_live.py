@@ -13,7 +13,7 @@ from tidelog.page import live_board
 from tidelog.page.live_board import LiveBoard, OpenAlert, OpenAlerts
 from tidelog.page.live_server import serve_board
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tidelog.cli.main import run
 from tidelog.page.html_document import render_page
 from tidelog.page.report_data import Heading, build_report, materialise_timeline
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 NASTY = "a</script><script>alert(1)</script>\"'&<b>ü</b>"
 #: Where the rows of the timeline begin below its axis, and how high they are.

@@ -21,7 +21,7 @@ from maven import UnreachableError, connector_jars
 import spark_job
 from processes import kill_all
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("kafka")]
 
 #: Seconds until something has to have happened, on a busy machine.
 PATIENCE = 600

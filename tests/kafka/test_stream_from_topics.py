@@ -17,7 +17,7 @@ from broker import Broker, free_ports, running_broker
 import tidelog as tl
 from shell import Shell, start_command
 
-pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("kernels")]
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("kernels"), pytest.mark.xdist_group("kafka")]
 
 PATIENCE = 120
 RULES = """

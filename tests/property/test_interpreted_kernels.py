@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tidelog as tl
 from behaviour import Behaviour, load_cases, sort_repeats
+from checked_arrays import OutsideOfArray, check_arrays
 from examine import examine, format_as_behaviour
 from kernel_ways import change_after, run_kernels
 from numeric_examine import format_numeric_case, judge_batch
@@ -62,8 +63,9 @@ def follow_stream(case: Behaviour, resumed: str) -> list[object]:
 def test_behaviour(case: Behaviour) -> None:
     with run_kernels("compiled"):
         expected = materialise(case)
-    with run_kernels("interpreted"):
-        assert materialise(case) == expected
+    for tight in (False, True):
+        with check_arrays(tight=tight):
+            assert materialise(case) == expected
     for turns in (3, 40):
         with change_after(turns):
             assert materialise(case) == expected, f"compiled kernels took over after {turns} turns"
@@ -76,6 +78,9 @@ def test_streams_and_their_states(case: Behaviour) -> None:
         assert follow_stream(case, "interpreted") == expected
     with run_kernels("interpreted"):
         assert follow_stream(case, "compiled") == expected
+    for tight in (False, True):
+        with check_arrays(tight=tight):
+            assert follow_stream(case, "interpreted") == expected
     for turns in (5, 50):
         with change_after(turns):
             assert follow_stream(case, "compiled") == expected, f"compiled kernels took over after {turns} turns"
@@ -102,6 +107,23 @@ def test_random_numbers_agree_with_the_oracle(features: Numbers) -> None:
         with run_kernels("interpreted"):
             outcome = judge_batch(case)
         assert not outcome.complaint, format_numeric_case(outcome.complaint, case)
+
+
+def test_requests_for_many_atoms_stay_within_the_queues() -> None:
+    """The second component has more requests than the first one has answers, and the queues change places between."""
+    program = tl.Program.parse("Down(X) :- Few(X), not Diamondminus[0,2] Beat(X).\nCalm(X) :- Node(X), not Down(X).")
+    known = tl.Dataset.parse("Few(n1)\nFew(n2)\n" + "".join(f"Node(n{i})\n" for i in range(100)))
+    beats = tl.Dataset.parse("Beat(n1)@0\nBeat(n2)@1\nBeat(n1)@2\n", ordered=True)
+
+    def follow() -> list[str]:
+        reasoner = tl.Reasoner(program, "Calm", background=known)
+        found = [str(fact) for step in reasoner.feed(beats) for fact in step.answers]
+        return found + [str(fact) for fact in reasoner.finish()]
+
+    expected = follow()
+    for tight in (False, True):
+        with check_arrays(tight=tight):
+            assert follow() == expected
 
 
 CONSTANTS = st.one_of(
@@ -149,6 +171,20 @@ def test_a_stream_that_grows_goes_on_with_compiled_kernels() -> None:
 def double(numbers: Array) -> None:
     for i in range(len(numbers)):
         numbers[i] = 2 * numbers[i]
+
+
+@kernel
+def read(numbers: Array, place: int) -> int:
+    return int(numbers[place])
+
+
+def test_checked_arrays_refuse_places_outside_of_them() -> None:
+    numbers = np.array([1, 2, 3])
+    with check_arrays():
+        assert read(numbers, 2) == 3
+        for place in (3, -1):
+            with pytest.raises(OutsideOfArray):
+                read(numbers, place)
 
 
 def test_a_number_that_leaves_its_array_is_left_to_compiled_kernels() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from locations import ROOT
+from locations import ROOT, SOURCES
+from tidelog import warm
 from tidelog.cache_folder import find_cache_folder
 from tidelog.jit import background_compiler, compiled_cache
 
@@ -56,10 +59,27 @@ def folder(tmp_path: Path) -> Iterator[Path]:
             os.kill(int(pid), signal.SIGKILL)
 
 
+def _copy_compiled_kernels(cache: Path) -> None:
+    """Copy the kernels that are compiled already: to compile all of them takes minutes, and `make kernels` does it."""
+    from numba.core.caching import _CacheLocator
+
+    locator: Any = _CacheLocator
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    for file in (Path(chosen) if chosen else SOURCES).rglob("*.nb[ci]"):
+        name = file.parent.name if chosen else locator.get_suitable_cache_subpath(file.parent.parent / "x.py")
+        (cache / name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, cache / name)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("kernels")
 def test_the_first_command_answers_and_compiles_everything_for_later_ones(folder: Path) -> None:
     from pyarrow import Table, parquet
 
+    _copy_compiled_kernels(folder / "cache")
+    missing = list((folder / "cache").rglob("scan_kernels.scatter-*.nbi"))
+    for file in missing:
+        file.unlink()
     parquet.write_table(Table.from_pydict({"x": ["a", "b"], "time": [1, 2]}), folder / "Q.parquet")
     answers, said = _run(folder, *COMMANDS[0], kernels="auto")
     assert answers.splitlines()[0] == "A(a)@1"
@@ -69,9 +89,22 @@ def test_the_first_command_answers_and_compiles_everything_for_later_ones(folder
         if list((folder / "cache").glob("*.compiled")):
             break
         time.sleep(0.2)
+    assert any(file.exists() for file in missing)
     for command in COMMANDS:
         assert _run(folder, *command)[1] == "", " ".join(command)
     assert "compiling" not in _run(folder, "warm")[1]
+
+
+def test_warming_up_compiles_even_what_has_little_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreting it first would leave it uncompiled, and start a second process that compiles the same."""
+    ways = []
+    monkeypatch.setenv("TIDELOG_KERNELS", "auto")
+    for name in [name for name in vars(warm) if name.startswith("_warm_")]:
+        monkeypatch.setattr(warm, name, lambda: ways.append(os.environ["TIDELOG_KERNELS"]))
+    monkeypatch.setattr(compiled_cache, "mark_complete", lambda _: None)
+    assert len(list(warm.compile_engine())) == len(ways)
+    assert set(ways) == {"compiled"}
+    assert os.environ["TIDELOG_KERNELS"] == "auto"
 
 
 @pytest.fixture

@@ -88,8 +88,8 @@ def merge_steps(batch: Batch, words: int) -> Batch:
 @kernel
 def first_start(todo: Todo, preds: Array) -> Number:
     """Return the first position at which a fact of these steps begins."""
-    first, at = POS_INF, 0
-    while at < todo.record_ends[-1]:
+    first, at, end = POS_INF, 0, todo.record_ends[len(todo.record_ends) - 1]
+    while at < end:
         if todo.records[at + 1] > NEG_INF:
             first = min(first, todo.records[at + 1])
         at += 3 + preds[todo.records[at], 0]
