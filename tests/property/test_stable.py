@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, product
 from math import inf
 from random import Random
 
@@ -11,7 +12,7 @@ import stable_random
 import tidelog as tl
 from stable_oracle import FiniteOracle, StableOracle, Word, atoms_of
 from tidelog.language.fact_text import format_fact
-from tidelog.stable import StableModel, StableReasoner, solver_choice, stable_entails
+from tidelog.stable import StableModel, StableReasoner, search_limits, solver_choice, stable_entails
 from tidelog.stable.two_way_solver import TwoWaySolver
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -160,6 +161,52 @@ def test_components_do_not_multiply() -> None:
     found = list(tl.stable_models(tl.Program.parse(rules), tl.Dataset.parse(data), models=5))
     assert len({tuple(model.facts) for model in found}) == 5
     assert answer(rules, data, "On(l7)@[3,4]", "brave") == "no"
+
+
+RING = """
+Red(X) :- Node(X), not Green(X).
+Green(X) :- Node(X), not Red(X).
+Bottom :- Edge(X, Y), Red(X), Red(Y).
+Bottom :- Red(X), Diamondminus[1,1] Red(X).
+"""
+
+
+def ring(nodes: int, last: int) -> tl.Dataset:
+    edges = [f"Edge(n{i},n{(i + 1) % nodes})" for i in range(nodes)]
+    return tl.Dataset.from_facts([*edges, *(f"Node(n{i})@[0,{last}]" for i in range(nodes))])
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_a_component_with_many_choices_has_the_models_of_its_definition(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both time point by time point, and as one program over the whole range."""
+    monkeypatch.setattr(search_limits, "FEW_CHOICES", few)
+    nodes, last = 5, 2
+    apart = [s for s in range(1 << nodes) if not s & (s << 1 | s >> (nodes - 1))]
+    expected = {
+        frozenset((f"n{i}", t) for t, s in enumerate(way) for i in range(nodes) if s >> i & 1)
+        for way in product(apart, repeat=last + 1)
+        if not any(a & b for a, b in pairwise(way))
+    }
+    found = [
+        frozenset((fact.args[0], t) for fact in model.facts for t in range(last + 1) if is_red_at(fact, t))
+        for model in tl.stable_models(tl.Program.parse(RING), ring(nodes, last), models=0)
+    ]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_a_ring_of_100_nodes_over_21_times_has_a_model() -> None:
+    """It has far too many models to list the slices of a single time point."""
+    (model,) = tl.stable_models(tl.Program.parse(RING), ring(100, 20))
+    red = {(fact.args[0], t) for fact in model.facts for t in range(21) if is_red_at(fact, t)}
+    assert not any((f"n{(i + 1) % 100}", t) in red for i in range(100) for t in range(21) if (f"n{i}", t) in red)
+    assert not any((f"n{i}", t + 1) in red for i in range(100) for t in range(20) if (f"n{i}", t) in red)
+
+
+def is_red_at(fact: tl.Fact, time: int) -> bool:
+    return fact.predicate == "Red" and fact.interval.lo <= time <= fact.interval.hi
 
 
 def test_programs_that_look_both_ways_say_unknown_rather_than_guess() -> None:

@@ -18,3 +18,38 @@ def create_control(arguments: Sequence[str] = ()) -> clingo.Control:
     except ImportError:
         raise TidelogError(Diagnostic("TL324", "stable models need clingo, which is not installed")) from None
     return clingo.Control(list(arguments), logger=lambda code, message: None)
+
+
+def add_ground_rules(control: clingo.Control, lines: Sequence[str]) -> dict[str, int]:
+    """Add ground rules to a solver, past clingo's grounder; return the literal of each atom by its name.
+
+    A line is `head :- body.`, a fact, a constraint, a choice `{ head }.` or `#project atom.`, with `, ` between the
+    literals of a body.
+    """
+    atoms: dict[str, int] = {}
+    projected: list[int] = []
+    with control.backend() as backend:
+
+        def number(name: str) -> int:
+            atom = atoms.get(name)
+            if atom is None:
+                atom = atoms[name] = backend.add_atom()
+            return atom
+
+        for line in lines:
+            head, _, body = line[:-1].partition(":-")
+            head = head.strip()
+            if head.startswith("#project "):
+                projected.append(number(head.removeprefix("#project ")))
+                continue
+            literals = [
+                -number(text.removeprefix("not ")) if text.startswith("not ") else number(text)
+                for text in body.strip().split(", ")
+                if text
+            ]
+            is_choice = head.startswith("{")
+            heads = [number(head.strip("{} ") if is_choice else head)] if head else []
+            backend.add_rule(heads, literals, is_choice)
+        if projected:
+            backend.add_project(projected)
+    return atoms

@@ -101,7 +101,7 @@ class ForwardSolver:
         shape = compute_shape(component)
         machine = self._machines.get(shape)
         if machine is None:
-            machine = self._machines[shape] = SliceMachine(shape, self.limit.count_windows)
+            machine = self._machines[shape] = SliceMachine(shape, self.limit.count_windows, self.limit.count_choices)
         atoms = tuple(self.grounding.atoms[a] for a in (*component.derived, *component.read))
         given = build_given_atoms([facts.get(atom, ()) for atom in atoms])
         key = shape, given.before

@@ -10,6 +10,9 @@ from tidelog.errors import Diagnostic, Undecided
 #: Default for the largest number of windows that a search visits.
 MOST_WINDOWS = 500_000
 
+#: A search time point by time point tries so many choices before another method is tried.
+FEW_CHOICES = 200
+
 #: Seconds between two progress messages.
 _SECONDS_BETWEEN_MESSAGES = 2.0
 
@@ -20,8 +23,12 @@ Progress = Callable[[str], None]
 class SearchLimit:
     """Counts windows, reports progress, and raises `Undecided` once there are more than `most`."""
 
-    def __init__(self, most: int = MOST_WINDOWS, progress: Progress | None = None) -> None:
-        self.most = most
+    def __init__(
+        self, most: int = MOST_WINDOWS, progress: Progress | None = None, most_choices: int | None = None
+    ) -> None:
+        self.most, self.most_choices = most, most_choices
+        #: How many slices were found at time points with more than one.
+        self.choices = 0
         self.count = 0
         #: The current activity, as progress messages name it.
         self.activity = "searching"
@@ -31,6 +38,16 @@ class SearchLimit:
     def restart(self) -> SearchLimit:
         """Return the same limit with the count at 0, for another method of search."""
         return SearchLimit(self.most, self._progress)
+
+    def restart_with_few_choices(self) -> SearchLimit:
+        """Return the same limit with the count at 0, which is also reached after `FEW_CHOICES` choices."""
+        return SearchLimit(self.most, self._progress, FEW_CHOICES)
+
+    def count_choices(self, choices: int) -> None:
+        """Add to the number of slices at time points with more than one."""
+        self.choices += choices
+        if self.most_choices is not None and self.choices > self.most_choices:
+            raise self.build_undecided(f"there are more than {self.most_choices:,} choices")
 
     def count_windows(self, windows: int) -> None:
         """Add to the number of windows visited."""

@@ -96,11 +96,18 @@ _MachineLiteral = tuple[int, bool, bool, int]
 
 
 class SliceMachine:
-    """Computes the steps of a component from window to window; reports every visited window to `count_windows`."""
+    """Computes the steps of a component from window to window.
 
-    def __init__(self, shape: ComponentShape, count_windows: Callable[[int], None]) -> None:
+    Reports every visited window to `count_windows`, and slices that are not the only ones to `count_choices`."""
+
+    def __init__(
+        self,
+        shape: ComponentShape,
+        count_windows: Callable[[int], None],
+        count_choices: Callable[[int], None] = lambda choices: None,
+    ) -> None:
         self.shape = shape
-        self.count_windows = count_windows
+        self.count_windows, self._count_choices = count_windows, count_choices
         retention = [0] * shape.atoms
         self.flags: list[PastFlag] = []
         self._checks: list[_PastCheck] = []
@@ -127,7 +134,7 @@ class SliceMachine:
         self.masks = [(1 << retention[atom]) - 1 for atom in self.slots]
         self._slot = {atom: i for i, atom in enumerate(self.slots)}
         self._cache: dict[tuple[Window, int], tuple[SliceStep, ...]] = {}
-        self._solver = SliceSolver(count_windows)
+        self._solver = SliceSolver(count_windows, count_choices)
 
     def _add_check(self, kind: OperatorKind, atom: int, lo: int, hi: int, left: int, retention: list[int]) -> int:
         """Return the number of the check for an operator, which is added along with its retention if it is new."""
@@ -215,6 +222,8 @@ class SliceMachine:
         if steps is None:
             slices = self._solver.solve(self._build_residual(window), given)
             self.count_windows(self._weight * max(1, len(slices)))
+            if len(slices) > 1:
+                self._count_choices(len(slices))
             steps = tuple((self.next_window(window, slice), slice) for slice in slices)
             if len(self._cache) * self._weight >= _MOST_CACHED:
                 self._cache.clear()

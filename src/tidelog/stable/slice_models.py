@@ -25,10 +25,10 @@ class ResidualRule:
 
 
 class SliceSolver:
-    """Solves the slices of one machine; reports each slice that clingo finds to `count_windows`."""
+    """Solves the slices of one machine; reports each slice that clingo finds to `count_windows` and `count_choices`."""
 
-    def __init__(self, count_windows: Callable[[int], None]) -> None:
-        self._count_windows = count_windows
+    def __init__(self, count_windows: Callable[[int], None], count_choices: Callable[[int], None]) -> None:
+        self._count_windows, self._count_choices = count_windows, count_choices
         #: Solved programs that the well-founded model leaves open.
         self._solved: dict[tuple[object, ...], tuple[int, ...]] = {}
 
@@ -96,6 +96,7 @@ class SliceSolver:
         with solver.solve(yield_=True) as handle:
             for model in handle:
                 self._count_windows(_WINDOWS_PER_SLICE)
+                self._count_choices(1)
                 yield sum(1 << symbol.arguments[0].number for symbol in model.symbols(atoms=True))
 
 

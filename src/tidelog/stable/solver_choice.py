@@ -68,12 +68,16 @@ def solve_with_first(problem: Problem, limit: SearchLimit, ask: Callable[[Solver
 def build_solvers(problem: Problem, limit: SearchLimit) -> Iterator[Solver]:
     """Yield the solvers to try, in order.
 
-    The first follows the direction in which the rules propagate, if there is one. Where there is none, or the first
-    solver reaches its limit, the second one searches for models that repeat at both ends.
+    The first follows the direction in which the rules propagate, if there is one, as long as there are few choices:
+    each time point lists all of its slices. With more choices, components whose atoms hold only in a finite range are
+    one clingo program each. If there are others, the first solver goes on up to its limit. Where there is no direction,
+    or that limit is reached, the last one searches for models that repeat at both ends.
     """
     program = orient_forward(problem.rules)
     require_bounded_facts(problem, mirrored=program is not None and program.mirrored)
     if program is not None:
+        yield ForwardSolver(problem, program, limit.restart_with_few_choices())
+        yield TwoWaySolver(problem, limit.restart(), bounded_only=True)
         yield ForwardSolver(problem, program, limit)
     yield TwoWaySolver(problem, limit.restart())
 

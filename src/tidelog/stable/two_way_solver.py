@@ -1,5 +1,8 @@
 """Stable models of programs that look both ways: a search for models that repeat at both ends.
 
+A component whose atoms can hold only in a finite range of times is solved exactly, by one clingo program over that
+range. For all others, what follows applies.
+
 Each component of the ground program is folded into finite ranges of time of growing size, and clingo finds its stable
 models there. Every stable model with these periods is among them, but not conversely: an atom that is derived at one
 time of a folded range need not be derived at all the times that it stands for. So every candidate is verified
@@ -18,7 +21,7 @@ from itertools import chain, islice
 
 from tidelog.compiler.flat_rules import Pair
 from tidelog.language.hidden_predicates import is_hidden
-from tidelog.stable.clingo_control import create_control
+from tidelog.stable.clingo_control import add_ground_rules, create_control
 from tidelog.stable.clingo_encoding import FALSE, TRUE, At, ClingoEncoding
 from tidelog.stable.folded_interpretation import FoldedTimeline
 from tidelog.stable.foundedness import FoundednessCheck
@@ -43,10 +46,12 @@ _AtomTimes = frozenset[tuple[int, int]]
 
 
 class TwoWaySolver:
-    """Solves the components of a problem whose rules look both ways."""
+    """Solves the components of a problem whose rules look both ways.
 
-    def __init__(self, problem: Problem, limit: SearchLimit) -> None:
-        self.problem, self.limit = problem, limit
+    With `bounded_only`, raises `Undecided` for a component whose atoms may hold arbitrarily far out."""
+
+    def __init__(self, problem: Problem, limit: SearchLimit, *, bounded_only: bool = False) -> None:
+        self.problem, self.limit, self._bounded_only = problem, limit, bounded_only
         self.grounding = Grounding(normalise(problem.rules), problem.data.symbols)
         self.grounding.add(problem.facts)
 
@@ -55,7 +60,10 @@ class TwoWaySolver:
         for component in split_components(self.grounding.instances):
             atoms = tuple(self.grounding.atoms[a] for a in (*component.derived, *component.read))
             mine = question if question is not None and question.atom in atoms[: len(component.derived)] else None
-            yield TwoWayComponent(self, component, atoms, (lo, hi), mine)
+            solved = TwoWayComponent(self, component, atoms, (lo, hi), mine)
+            if self._bounded_only and not solved.is_bounded:
+                raise self.limit.build_undecided("some atoms may hold at infinitely many times")
+            yield solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,8 @@ class TwoWayComponent:
             if abs(end) != POS_INF
         ]
         self.reach = max(ends, default=0)
+        #: Whether the derived atoms can hold only in a finite range of times.
+        self.is_bounded = not (self._is_unbounded(0, NEG_INF) or self._is_unbounded(1, POS_INF))
         self._models = self._search()
         self._first_model: list[Trace] = []
 
@@ -123,14 +133,15 @@ class TwoWayComponent:
     # The search
 
     def _search(self) -> Iterator[Trace]:
-        """Yield verified models for growing periods, until there can be no others."""
+        """Yield the models of a bounded component, or verified ones for growing periods, until there are no others."""
+        if self.is_bounded:
+            yield from self._search_range()
+            return
         known: list[_AtomTimes] = []
         longest = 0
         for size in self._list_sizes():
             timeline = size.timeline
-            points = timeline.last - timeline.first + 2 * self.reach
-            if points * len(self.component.rules) > MOST_INSTANCES:
-                raise self.limit.build_undecided(f"the search would need {points:,} time points")
+            self._require_few_points(timeline)
             self.limit.activity = f"searching for models with periods {timeline.left} and {timeline.right}"
             for model in self._find_candidates(timeline, known):
                 appearance = self._select_visible(model)
@@ -144,6 +155,32 @@ class TwoWayComponent:
         raise self.limit.build_undecided(
             f"models that repeat with periods of up to {LONGEST_PERIOD} were tried, and there may be others"
         )
+
+    def _search_range(self) -> Iterator[Trace]:
+        """Yield the stable models of a bounded component, one for each appearance.
+
+        No derived atom holds outside of the range, and the data does not change there. So the program over the range
+        has exactly the stable models of the component."""
+        timeline = next(self._list_sizes()).timeline
+        self._require_few_points(timeline)
+        self.limit.activity = f"searching for models from {timeline.first} to {timeline.last}"
+        text = self._encode(timeline)
+        shown = [
+            name
+            for i in self.visible
+            for time in range(self.lo, self.hi + 1)
+            if (name := text.at(self.component.derived[i], time)) != FALSE
+        ]
+        text.lines += [f"#project {name}." for name in shown]
+        options = ["--models=0", "--project=project"] if shown else ["--models=1"]
+        for model in self._solve_text(text.lines, options):
+            yield self._build_trace(model, timeline)
+
+    def _require_few_points(self, timeline: FoldedTimeline) -> None:
+        """Raise `Undecided` where clingo would get too many rules."""
+        points = timeline.last - timeline.first + 2 * self.reach
+        if points * len(self.component.rules) > MOST_INSTANCES:
+            raise self.limit.build_undecided(f"the search would need {points:,} time points")
 
     def _list_sizes(self) -> Iterator[_SearchSize]:
         """Yield the sizes to try, shortest periods first."""
@@ -171,6 +208,12 @@ class TwoWayComponent:
 
     def _find_candidates(self, timeline: FoldedTimeline, known: list[_AtomTimes]) -> Iterator[_AtomTimes]:
         """Yield stable models of the folded program that differ visibly from those known."""
+        text = self._encode(timeline)
+        text.lines += self._exclude(text.at, known)
+        yield from self._solve_text(text.lines, [f"--models={_MOST_CANDIDATES}"])
+
+    def _encode(self, timeline: FoldedTimeline) -> ClingoEncoding:
+        """Encode the program over a folded range, with only the models in question."""
         reach = self.reach
 
         def at(atom: int, time: int) -> str:
@@ -194,8 +237,7 @@ class TwoWayComponent:
                     start = timeline.first if one >= 0 else timeline.last + 1
                     text.lines += _require_equal(at(atom, start + one), at(atom, start + other))
         text.lines += self._encode_question(at, timeline)
-        text.lines += self._exclude(at, known)
-        yield from self._solve_text(text.lines, _MOST_CANDIDATES)
+        return text
 
     def _may_have_others(self, middle: Pair, known: list[_AtomTimes]) -> bool:
         """Tell whether there may be models that differ visibly from those known."""
@@ -223,7 +265,7 @@ class TwoWayComponent:
         text.lines += self._encode_question(at, middle)
         text.lines += self._exclude(at, known)
         text.lines += [f"{{ {name} }}." for name in sorted(outside)]
-        return next(self._solve_text(text.lines, 1), None) is not None
+        return next(self._solve_text(text.lines, ["--models=1"]), None) is not None
 
     def _encode_question(self, at: At, times: FoldedTimeline | Pair) -> list[str]:
         """Return lines that leave only the models in question.
@@ -260,17 +302,17 @@ class TwoWayComponent:
             lines.append(f":- {', '.join(body)}.")
         return lines
 
-    def _solve_text(self, lines: list[str], most: int) -> Iterator[_AtomTimes]:
-        """Yield up to `most` stable models of a clingo program."""
-        solver = create_control([f"--models={most}"])
-        solver.add("base", [], "\n".join([*lines, "#show s/2."]))
-        solver.ground([("base", [])])
+    def _solve_text(self, lines: list[str], options: list[str]) -> Iterator[_AtomTimes]:
+        """Yield the stable models of a clingo program that the options ask for."""
+        solver = create_control(options)
+        timed = [
+            (_parse_timed_atom(name), atom) for name, atom in add_ground_rules(solver, lines).items() if name[0] == "s"
+        ]
         with solver.solve(yield_=True) as handle:
             for model in handle:
                 self.limit.count_windows(1)
                 self.limit.report_progress()
-                arguments = (symbol.arguments for symbol in model.symbols(shown=True))
-                yield frozenset((a.number, t.number) for a, t in arguments)
+                yield frozenset([pair for pair, atom in timed if model.is_true(atom)])
 
     def _is_founded(self, model: _AtomTimes, timeline: FoldedTimeline) -> bool:
         """Tell whether everything in a model can be derived."""
@@ -289,6 +331,12 @@ class TwoWayComponent:
             for time in range(timeline.first, timeline.last + 1)
         )
         return Trace(timeline.first, slices, timeline.left, timeline.right)
+
+
+def _parse_timed_atom(name: str) -> tuple[int, int]:
+    """Return the atom and the time of `s(atom,time)`."""
+    atom, time = name[2:-1].split(",")
+    return int(atom), int(time)
 
 
 def _require_equal(one: str, other: str) -> list[str]:
