@@ -1,18 +1,20 @@
 // The data of a page as Python wrote them (tidelog.page.timeline_data), and exact times as text.
 
+import { Gaps, type PackedGaps } from "./gaps";
+
 export const GIVEN = 1;
 export const DERIVED = 2;
 export const AWAITED = 4;
 const NO_START = 8;
 const NO_END = 16;
 
-interface Packed {
+export interface Packed {
   type: "u1" | "u2" | "u4" | "i8";
   base: string;
   data: string;
 }
 
-interface PackedSpans {
+export interface PackedSpans {
   of: Packed;
   lo: Packed;
   hi: Packed;
@@ -62,6 +64,19 @@ interface PackedProofs {
   below: Packed;
   facts: Packed;
   texts: string[];
+  gaps?: PackedGaps;
+}
+
+export interface Predicate {
+  name: string;
+  arity: number;
+  // Query predicates come first, helpers are folded.
+  role: "query" | "given" | "helper";
+  // Whether rules derive it.
+  derived: boolean;
+  // The names of its arguments, if a schema has them, and the positions of those that are times.
+  columns: string[] | null;
+  times: number[];
 }
 
 export interface ReportData {
@@ -75,7 +90,7 @@ export interface ReportData {
   timeline: {
     denominator: string;
     dates: boolean;
-    predicates: { name: string; arity: number }[];
+    predicates: Predicate[];
     constants: string[];
     atoms: { predicate: Packed; args: Packed };
     rows: PackedSpans;
@@ -324,6 +339,7 @@ export class Report {
   private readonly argsFirst: Int32Array;
   private readonly args: Column;
   readonly proofs: Proofs | null;
+  readonly gaps: Gaps | null;
 
   constructor(readonly data: ReportData) {
     const timeline = data.timeline;
@@ -373,13 +389,32 @@ export class Report {
       else this.awaitedByRow.set(entry.row, [entry]);
     }
     this.proofs = data.proofs && new Proofs(data.proofs);
+    this.gaps = data.proofs?.gaps ? new Gaps(data.proofs.gaps) : null;
   }
 
+  predicate(atom: number): Predicate {
+    return this.data.timeline.predicates[this.predicateOf.at(atom)];
+  }
+
+  // The arguments of an atom as text; those that are times are dates if the data has dates.
   argsOf(atom: number): string[] {
+    const first = this.argsFirst[atom];
+    const { times } = this.predicate(atom);
     const found = [];
-    for (let i = this.argsFirst[atom]; i < this.argsFirst[atom + 1]; i++)
-      found.push(this.data.timeline.constants[this.args.at(i)]);
+    for (let i = first; i < this.argsFirst[atom + 1]; i++) {
+      const text = this.data.timeline.constants[this.args.at(i)];
+      found.push(this.clock.dates && times.includes(i - first) ? timeText(text) : text);
+    }
     return found;
+  }
+
+  // Whether an atom has an interval, or one that repeats, at a position.
+  holds(atom: number, at: bigint): boolean {
+    for (let row = this.firstRow[atom]; row < this.firstRow[atom + 1]; row++) {
+      const { lo, hi } = this.rows.span(row);
+      if ((lo === null || lo <= at) && (hi === null || at <= hi)) return true;
+    }
+    return false;
   }
 
   givenParts(row: number): [number, number] {
@@ -459,6 +494,15 @@ export class Report {
     const atom = proofs.atom(node);
     return atom < 0 ? proofs.other(node) : `${this.atomTexts[atom]}@${this.clock.interval(proofs.nodes.span(node))}`;
   }
+}
+
+// A number in an argument as a date.
+function timeText(text: string): string {
+  const number = text.match(/^(-?\d+)(?:\.(\d+)|\/(\d+))?$/);
+  if (!number) return text;
+  const [, whole, decimals = "", denominator] = number;
+  const scale = denominator ? BigInt(denominator) : 10n ** BigInt(decimals.length);
+  return new Clock(scale, true).text(BigInt(denominator ? whole : whole + decimals));
 }
 
 function grow(ranges: Map<number, [number, number]>, key: number, i: number): void {

@@ -22,7 +22,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 
 // Code in which lines break only after commas, at spaces and inside of names: dates and numbers stay whole.
 export function code(text: string, attributes: Attributes = {}): HTMLElement {
-  const parts = text.split(/((?:\d{4}-\d\d-\d\dT[\d:.]+Z|-?[\d./]+[a-z]*)[\])]?,?)/);
+  const parts = text.split(/([[(]-?[\w./]+,-?[\w./]+[\])]|(?:\d{4}-\d\d-\d\dT[\d:.]+Z|-?[\d./]+[a-z]*)[\])]?,?)/);
   return h("code", attributes, ...parts.flatMap((part, index): Child[] => {
     if (index % 2 === 0) return [part];
     return [h("span", { class: "whole" }, part), part.endsWith(",") && document.createElement("wbr")];
@@ -60,8 +60,8 @@ export function shortTime(time: Date): string {
 
 const UNITS: [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
-// A length of time in seconds, in its two largest units.
-export function duration(value: number): string {
+// A length of time in seconds, in its largest units.
+export function duration(value: number, most = 2): string {
   if (value < 60) return `${Number(value.toPrecision(3))} s`;
   let rest = Math.round(value);
   const parts: string[] = [];
@@ -71,5 +71,5 @@ export function duration(value: number): string {
     if (count) parts.push(`${count} ${unit}`);
     else if (parts.length) break;
   }
-  return parts.slice(0, 2).join(" ");
+  return parts.slice(0, most).join(" ");
 }

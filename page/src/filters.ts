@@ -4,9 +4,19 @@ import { AWAITED, DERIVED, GIVEN, type Report } from "./data";
 import { counted, h } from "./dom";
 import type { View } from "./timeline";
 
+// The order of rows: by name, or by the first or the last time of each atom.
+type Order = "name" | "first" | "last";
+const ORDERS: [Order, string][] = [["name", "name"], ["first", "earliest first"], ["last", "latest first"]];
+const ROLES = ["query", "given", "helper"];
+
 export interface Shown extends View {
   // The chosen time range, if both of its ends are given.
   stretch: [number, number] | null;
+}
+
+// An input behind its label, on one line.
+function field(name: string, input: HTMLElement): HTMLElement {
+  return h("span", { class: "field" }, h("label", { for: input.id }, name), input);
 }
 
 // A time as in facts: a number, a fraction, or a date.
@@ -30,6 +40,11 @@ export class Filters {
   private readonly predicates = new Set<number>();
   private readonly chips: HTMLButtonElement[] = [];
   private readonly summary: HTMLElement;
+  // The choice of the order of rows, to be placed beside them.
+  readonly ordering: HTMLElement;
+  private readonly order: HTMLSelectElement;
+  private readonly helpers: HTMLButtonElement;
+  private folded: boolean;
   private readonly lower: string[];
   private readonly shownKind: Uint8Array;
 
@@ -57,31 +72,57 @@ export class Filters {
       this.kinds.set(kind, box);
       return h("label", { class: "kind" }, box, h("span", { class: `swatch ${name}`, "aria-hidden": "true" }), name);
     });
-    predicates.forEach(({ name }, number) => {
+    predicates.forEach(({ name, arity, columns }, number) => {
       const count = report.rowsOfPredicate[number];
       const chip = h(
         "button",
-        { type: "button", class: `chip hue-${number % 8}`, "aria-pressed": "false", onclick: () => this.toggle(number) },
+        { type: "button", class: `chip hue-${number % 8}`, "aria-pressed": "false", title: columns ? `${name}(${columns.join(", ")})` : `${name}, ${counted(arity, "argument")}`, onclick: () => this.toggle(number) },
         name,
         h("span", { class: "count" }, count.toLocaleString("en-US")),
       );
       this.chips.push(chip);
     });
+    this.order = h("select", { id: "order", onchange: update }, ...ORDERS.map(([value, text]) => h("option", { value }, text)));
+    this.ordering = field("Order", this.order);
+    const helpers = predicates.filter(({ role }) => role === "helper").length;
+    this.folded = helpers > 0 && predicates.some(({ role }, number) => role === "query" && report.rowsOfPredicate[number] > 0);
+    this.helpers = h("button", { type: "button", class: "chip helpers", hidden: helpers === 0, onclick: () => this.fold(!this.folded) });
+    const byRole = (role: string) => this.chips.filter((_, number) => predicates[number].role === role);
     this.element = h(
       "form",
       { class: "filters", role: "search", "aria-label": "Filter intervals", onsubmit: (event) => event.preventDefault() },
       h("div", { class: "line" },
         h("label", { for: "search", class: "visually-hidden" }, "Search atoms"), this.search,
-        h("label", { for: "constant" }, "Constant"), this.constant,
+        field("Constant", this.constant),
         h("datalist", { id: "constants" }, ...constants.slice(0, 500).map((text) => h("option", { value: text }))),
-        h("label", { for: "from" }, "Time from"), this.from,
-        h("label", { for: "to" }, "to"), this.to,
+        h("span", { class: "field" }, field("Time from", this.from), field("to", this.to)),
         h("span", { role: "group", "aria-label": "Kinds", class: "kinds" }, ...kinds),
         h("button", { type: "button", id: "reset", onclick: () => this.reset() }, "Reset"),
-        this.summary,
       ),
-      h("div", { class: "chips", role: "group", "aria-label": "Predicates" }, ...this.chips),
+      h("div", { class: "under" },
+        h("div", { class: "chips", role: "group", "aria-label": "Predicates" }, ...byRole("query"), ...byRole("given"), this.helpers, ...byRole("helper")),
+        this.summary),
     );
+    this.nameHelpers();
+  }
+
+  // Show helper predicates or hide them.
+  fold(folded: boolean): void {
+    this.folded = folded;
+    this.nameHelpers();
+    this.apply();
+  }
+
+  unfold(): void {
+    if (this.folded) this.fold(false);
+  }
+
+  private nameHelpers(): void {
+    const { predicates } = this.report.data.timeline;
+    const count = predicates.filter(({ role }) => role === "helper").length;
+    this.helpers.textContent = `${this.folded ? "▸ Show" : "▾ Hide"} ${counted(count, "helper")}`;
+    this.helpers.setAttribute("aria-expanded", String(!this.folded));
+    this.chips.forEach((chip, number) => (chip.hidden = this.folded && predicates[number].role === "helper" && !this.predicates.has(number)));
   }
 
   apply(): void {
@@ -108,11 +149,32 @@ export class Filters {
     }
     this.summary.textContent = `${counted(intervals, "interval")} of ${report.rows.length.toLocaleString("en-US")}`;
     const stretch: [number, number] | null = Number.isFinite(hi - lo) && lo < hi ? [lo, hi] : null;
-    this.changed({ atoms: Int32Array.from(atoms), shows: (row) => shown[row] === 1, stretch });
+    this.changed({ atoms: this.sort(atoms), shows: (row) => shown[row] === 1, stretch });
   }
 
+  // Query predicates first, then what is given, then helpers; within these, in the order that was chosen.
+  private sort(atoms: number[]): Int32Array {
+    const { report } = this;
+    const roles = atoms.map((atom) => ROLES.indexOf(report.predicate(atom).role));
+    const keys = atoms.map((atom) => this.sortKey(atom));
+    const places = atoms.map((_, place) => place);
+    // Atoms are in the order of their names, which sorting keeps among those that are equal.
+    places.sort((a, b) => roles[a] - roles[b] || (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0));
+    return Int32Array.from(places, (place) => atoms[place]);
+  }
+
+  private sortKey(atom: number): number {
+    const { report } = this;
+    const [first, last] = [report.firstRow[atom], report.firstRow[atom + 1] - 1];
+    if (this.order.value === "name" || first > last) return 0;
+    return this.order.value === "first" ? report.x[2 * first] : -report.x[2 * last + 1];
+  }
+
+  // The helpers are folded, unless one looks for something.
   private wants(atom: number, terms: string[], constant: string): boolean {
     if (this.predicates.size && !this.predicates.has(this.report.predicateOf.at(atom))) return false;
+    const searching = this.predicates.size > 0 || terms.length > 0 || constant !== "";
+    if (this.folded && !searching && this.report.predicate(atom).role === "helper") return false;
     if (!terms.every((term) => this.lower[atom].includes(term))) return false;
     return !constant || this.report.argsOf(atom).includes(constant);
   }
@@ -133,7 +195,9 @@ export class Filters {
     for (const input of [this.search, this.constant, this.from, this.to]) input.value = "";
     for (const box of this.kinds.values()) box.checked = true;
     this.predicates.clear();
+    this.order.value = "name";
     this.chips.forEach((chip) => chip.setAttribute("aria-pressed", "false"));
+    this.nameHelpers();
     this.apply();
   }
 }

@@ -1,7 +1,9 @@
 // The panel beside the timeline: what an interval is, and why it holds.
 
-import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Proofs, type Repeat, type Report } from "./data";
-import { h } from "./dom";
+import { AWAITED, Clock, GIVEN, type AwaitedAnswer, type Proofs, type Repeat, type Report, type Span } from "./data";
+import { code, duration, h } from "./dom";
+import { unquote } from "./export";
+import type { Blocked } from "./gaps";
 import { turnOf, type Selection } from "./timeline";
 
 // Proofs are open down to this depth.
@@ -27,15 +29,21 @@ export class Details {
     const button = h("button", { type: "button", class: "close", "aria-label": "Close the proof", onclick: () => this.close() }, "×");
     if ("row" in selection) {
       const { row } = selection;
-      this.fill(button, report.fact(row), report.kindText(row), this.because(row));
+      this.fill(button, report.fact(row), report.kindText(row), [this.columns(report.rows.of.at(row)), ...this.because(row)]);
       return this.premises(row);
+    }
+    if ("at" in selection) {
+      this.missing(button, selection.atom, selection.at);
+      return [];
     }
     const { atom, repeat, turn } = selection;
     const part = turnOf(repeat, turn);
     const fact = `${report.atomTexts[atom]}@${report.clock.interval(part)}`;
     const start = report.clock.text(BigInt(repeat.start) / 2n);
-    const every = new Clock(report.clock.denominator, false);
-    const text = `This repeats every ${every.text(BigInt(repeat.every) / 2n)}, ${repeat.before ? "before" : "from"} ${start}${repeat.before ? "" : " on"}, for ever.`;
+    const length = report.clock.dates
+      ? duration((Number(repeat.every) / 2) * (report.scale / 1000), 4)
+      : new Clock(report.clock.denominator, false).text(BigInt(repeat.every) / 2n);
+    const text = `This repeats every ${length}, ${repeat.before ? "before" : "from"} ${start}${repeat.before ? "" : " on"}, for ever.`;
     this.fill(button, fact, "repeats", [h("p", {}, text), ...this.firstTurn(repeat, fact)]);
     return [];
   }
@@ -47,10 +55,43 @@ export class Details {
 
   private fill(button: HTMLElement, fact: string, kind: string, why: (Node | null)[]): void {
     this.element.replaceChildren(
-      h("header", {}, h("h2", {}, fact), button),
+      h("header", {}, h("h2", {}, code(fact)), button),
       h("p", { class: "badge" }, kind),
       ...why.filter((node): node is Node => node !== null),
     );
+  }
+
+  // The arguments by the names of their columns, if these have names.
+  private columns(atom: number): Node | null {
+    const { columns } = this.report.predicate(atom);
+    if (!columns) return null;
+    const values = this.report.argsOf(atom);
+    return h("dl", { class: "columns" }, ...columns.flatMap((name, place) => [h("dt", {}, name), h("dd", {}, unquote(values[place]))]));
+  }
+
+  // Why an atom does not hold at a position of its row.
+  private missing(button: HTMLElement, atom: number, at: bigint): void {
+    const { report } = this;
+    const { name, derived } = report.predicate(atom);
+    const part = derived ? (report.gaps?.find(atom, at) ?? null) : null;
+    const when = part === null || !report.gaps ? report.clock.interval(pointAt(report, atom, at)) : report.clock.interval(report.gaps.span(part));
+    const fact = `${report.atomTexts[atom]}@${when}`;
+    const said: (Node | null)[] = [];
+    if (!derived) said.push(h("p", {}, `No rule derives ${name}: it holds only where the data says so.`));
+    else if (part === null) said.push(h("p", {}, "Why it does not hold here is not on this page."), this.command(fact));
+    else said.push(h("h3", {}, "Because"), ...(report.gaps as NonNullable<typeof report.gaps>).blocked(part).map((blocked) => this.blocked(blocked)));
+    this.fill(button, fact, "does not hold", said);
+  }
+
+  private blocked({ rule, lines: [failing, ...more] }: Blocked): HTMLElement {
+    const below = more.filter((line) => !/^[\s│├└]/.test(line)).map((line) => {
+      const deeper: string[] = [];
+      for (let i = more.indexOf(line) + 1; i < more.length && /^[\s│├└]/.test(more[i]); i++) deeper.push(more[i].replace(/^[\s│├└─]+/, ""));
+      if (!deeper.length) return h("li", {}, code(line));
+      const inner = h("div", { class: "inner" }, h("ul", { class: "premises" }, ...[line, ...deeper].map((text) => h("li", {}, code(text)))));
+      return h("li", {}, h("details", {}, h("summary", {}, "why?"), inner));
+    });
+    return h("div", { class: "step" }, code(this.report.data.rules[rule], { class: "rule" }), h("p", { class: "fails" }, code(failing)), below.length > 0 && h("ul", { class: "premises" }, ...below));
   }
 
   private because(row: number): (Node | null)[] {
@@ -132,7 +173,7 @@ export class Details {
     const conditions = proofs.conditionsOf(node).flatMap(({ text, facts }) => {
       const below = facts.slice(0, WIDTH).map((fact) => this.premise(fact, depth, above));
       if (facts.length > WIDTH) below.push(h("li", {}, `and ${facts.length - WIDTH} more`));
-      return text === null ? below : [h("li", {}, h("code", {}, text), below.length > 0 && h("ul", { class: "premises" }, ...below))];
+      return text === null ? below : [h("li", {}, code(text), below.length > 0 && h("ul", { class: "premises" }, ...below))];
     });
     return h(
       "div",
@@ -148,7 +189,7 @@ export class Details {
     const proofs = report.proofs as Proofs;
     const kind = proofs.kind(node);
     const row = report.rowOf(node);
-    const text = h("code", {}, report.nodeText(node));
+    const text = code(report.nodeText(node));
     const fact = row === null ? text : h("button", { type: "button", class: "fact", onclick: () => this.choose({ row }), title: "Show it on the timeline" }, text);
     const said = h("span", { class: "badge" }, above.has(node) ? "see above" : { given: "given", rule: "derived", words: "derived", unknown: "derived, proof not shown" }[kind]);
     if (kind === "given" || kind === "unknown" || above.has(node)) return h("li", {}, fact, said);
@@ -165,4 +206,11 @@ export class Details {
   private key(event: Event): void {
     if ((event as KeyboardEvent).key === "Escape") this.close();
   }
+}
+
+// A time at or near a position at which an atom does not hold: a tick, or else the middle between two.
+function pointAt(report: Report, atom: number, at: bigint): Span {
+  const near = (at & 1n) === 0n ? [at] : [at - 1n, at + 1n];
+  const tick = near.find((position) => !report.holds(atom, position)) ?? at;
+  return { lo: tick, hi: tick };
 }

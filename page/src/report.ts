@@ -2,18 +2,25 @@
 
 import { streamCharts } from "./charts";
 import { Report, type ReportData } from "./data";
-import { counted, h } from "./dom";
-import { Filters } from "./filters";
+import { code, counted, h } from "./dom";
+import { fileName, save, toCsv } from "./export";
+import { Filters, type Shown } from "./filters";
 import { Details } from "./proof";
 import { Table } from "./table";
 import { Timeline, type Selection } from "./timeline";
 
+// Up to this width of a screen, the parts of the page are below each other.
+const NARROW = 800;
+
 export function showReport(data: ReportData, into: HTMLElement): void {
   const report = new Report(data);
+  let shownRows: Shown | null = null;
   const choose = (selection: Selection) => {
     open(0);
+    if ("row" in selection && report.predicate(report.rows.of.at(selection.row)).role === "helper") filters.unfold();
     timeline.choose(selection, details.show(selection));
-    details.element.focus({ preventScroll: true });
+    // On narrow screens the proof is below the timeline.
+    details.element.focus({ preventScroll: innerWidth > NARROW });
   };
   const close = () => {
     details.hide();
@@ -24,6 +31,7 @@ export function showReport(data: ReportData, into: HTMLElement): void {
   const details = new Details(report, choose, close);
   let stretched = false;
   const filters = new Filters(report, (shown) => {
+    shownRows = shown;
     timeline.show(shown);
     table.show(shown);
     if (shown.stretch) timeline.zoomTo(...shown.stretch);
@@ -32,13 +40,29 @@ export function showReport(data: ReportData, into: HTMLElement): void {
   });
 
   const panels: [string, HTMLElement][] = [
-    ["Timeline", h("div", { class: "view" }, toolbar(timeline, data.awaited.length > 0), timeline.element)],
+    ["Timeline", h("div", { class: "view" }, toolbar(timeline, data.awaited.length > 0, report.gaps !== null), timeline.element)],
     ["Table", table.element],
   ];
   if (data.rules.length) panels.push(["Rules", rules(data)]);
   if (data.awaited.length) panels.push(["Awaited", awaited(report, choose)]);
   if (data.steps) panels.push(["Stream", streamCharts(data.steps, data.timeline.dates)]);
-  const { element, open } = tabs(panels);
+  const { element, open, list } = tabs(panels);
+  // What is in view: the intervals that fit the filters, within the visible range of time.
+  const inView = (): number[] => {
+    const [from, to] = timeline.visible();
+    const rows: number[] = [];
+    for (const atom of shownRows?.atoms ?? [])
+      for (let row = report.firstRow[atom]; row < report.firstRow[atom + 1]; row++)
+        if (shownRows?.shows(row) && report.x[2 * row + 1] >= from && report.x[2 * row] <= to) rows.push(row);
+    return rows;
+  };
+  const exports: [string, string, () => void][] = [
+    ["CSV", "Save the intervals in view as CSV", () => save(fileName(data.title, "csv"), new Blob([toCsv(report, inView())], { type: "text/csv" }))],
+    ["PNG", "Save the timeline as an image", () => void timeline.toImage(data.title).then((image) => save(fileName(data.title, "png"), image))],
+  ];
+  const saving = h("span", { class: "saving", role: "group", "aria-label": "Save" },
+    ...exports.map(([text, label, act]) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text)));
+  list.after(h("span", { class: "choices" }, filters.ordering, saving));
 
   into.append(
     h("header", { class: "top" }, h("h1", {}, data.title), about(report)),
@@ -61,7 +85,7 @@ function about(report: Report): HTMLElement {
   return h("dl", { class: "about" }, ...items, h("dt", {}, "Shows"), h("dd", {}, parts.join(", ")));
 }
 
-function toolbar(timeline: Timeline, awaited: boolean): HTMLElement {
+function toolbar(timeline: Timeline, awaited: boolean, gaps: boolean): HTMLElement {
   const button = (label: string, text: string, act: () => void) =>
     h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
   const key = (name: string, text: string) => h("span", { class: "key" }, h("span", { class: `swatch ${name}`, "aria-hidden": "true" }), text);
@@ -74,12 +98,12 @@ function toolbar(timeline: Timeline, awaited: boolean): HTMLElement {
     h("span", { class: "legend", "aria-label": "Legend" },
       key("given", "given"), key("derived", "derived"), awaited && key("awaited", "awaited"),
       key("closed", "end included"), key("open", "end excluded"), key("point", "point")),
-    h("span", { class: "hint" }, "Drag to move, Ctrl + wheel to zoom, click for the proof; arrow keys and Enter work, too."),
+    h("span", { class: "hint" }, `Drag to move, Ctrl + wheel to zoom, click an interval for its proof${gaps ? " and an empty spot for why not" : ""}; arrow keys, Enter and N work, too.`),
   );
 }
 
 function rules(data: ReportData): HTMLElement {
-  return h("div", { class: "rules" }, h("ol", {}, ...data.rules.map((rule) => h("li", {}, h("code", { class: "rule" }, rule)))));
+  return h("div", { class: "rules" }, h("ol", {}, ...data.rules.map((rule) => h("li", {}, code(rule, { class: "rule" })))));
 }
 
 function awaited(report: Report, choose: (selection: Selection) => void): HTMLElement {
@@ -94,7 +118,7 @@ function awaited(report: Report, choose: (selection: Selection) => void): HTMLEl
 }
 
 // Tabs after the ARIA authoring practices: one tab stop, arrow keys between them.
-function tabs(panels: [string, HTMLElement][]): { element: HTMLElement; open: (index: number) => void } {
+function tabs(panels: [string, HTMLElement][]): { element: HTMLElement; open: (index: number) => void; list: HTMLElement } {
   const buttons = panels.map(([name], index) =>
     h("button", { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": `panel-${index}`, onclick: () => open(index) }, name),
   );
@@ -116,5 +140,5 @@ function tabs(panels: [string, HTMLElement][]): { element: HTMLElement; open: (i
     buttons[next].focus();
   } }, ...buttons);
   open(0);
-  return { element: h("div", { class: "views" }, list, ...shown), open };
+  return { element: h("div", { class: "views" }, h("div", { class: "bar-line" }, list), ...shown), open, list };
 }

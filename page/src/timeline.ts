@@ -14,7 +14,13 @@ const NEAR = 6;
 
 type Scale = ScaleLinear<number, number> | ScaleTime<number, number>;
 
-export type Selection = { row: number } | { atom: number; repeat: Repeat; turn: bigint };
+// An interval, an occurrence of one that repeats, or a position at which an atom does not hold.
+export type Selection = { row: number } | { atom: number; repeat: Repeat; turn: bigint } | { atom: number; at: bigint };
+
+// The height of the title of an image, its resolution, and the most rows on it.
+const TITLE = 34;
+const SHARP = 2;
+const MOST_ROWS = 300;
 
 export interface View {
   // The atoms to show, and which of their intervals.
@@ -41,6 +47,8 @@ export class Timeline {
   private cursor: Selection | null = null;
   private marked = new Set<number>();
   private waiting = false;
+  // While an image is made: its height. It begins with the first row.
+  private image: number | null = null;
 
   constructor(
     private readonly report: Report,
@@ -55,7 +63,7 @@ export class Timeline {
       tabindex: 0,
       role: "application",
       "aria-roledescription": "timeline",
-      "aria-label": "Timeline. Up and down arrows choose an atom, left and right an interval, Enter shows its proof, plus and minus zoom, 0 shows all.",
+      "aria-label": "Timeline. Up and down arrows choose an atom, left and right an interval, Enter shows its proof, N says why it does not hold afterwards, plus and minus zoom, 0 shows all.",
     });
     this.spacer = h("div", { class: "spacer" }, this.canvas);
     this.scroller = h("div", { class: "scroller" }, this.spacer);
@@ -135,6 +143,7 @@ export class Timeline {
       return `${atom} ${clock.spoken(rows.span(selection.row))}, ${this.report.kindText(selection.row)}`;
     }
     const atom = this.report.atomTexts[selection.atom];
+    if ("at" in selection) return `${atom} does not hold here`;
     return `${atom} ${this.report.clock.spoken(turnOf(selection.repeat, selection.turn))}, repeats for ever`;
   }
 
@@ -207,12 +216,44 @@ export class Timeline {
     return { color: color(`hue-${hue}`), background: color("surface"), focus: color("focus") };
   }
 
+  // The timeline as an image: all rows that are shown, up to a number, in the visible range of time.
+  async toImage(title: string): Promise<Blob> {
+    const height = AXIS + Math.min(this.view.atoms.length, MOST_ROWS) * ROW + 8;
+    const canvas = h("canvas", { width: Math.round(this.width * SHARP), height: Math.round((height + TITLE) * SHARP) });
+    const g = canvas.getContext("2d");
+    if (!g) throw new Error("no canvas");
+    g.scale(SHARP, SHARP);
+    g.fillStyle = color("surface");
+    g.fillRect(0, 0, this.width, height + TITLE);
+    g.fillStyle = color("text");
+    g.font = `600 15px ${color("sans")}`;
+    g.textBaseline = "middle";
+    g.fillText(title, 12, TITLE / 2 + 2, this.width - 24);
+    g.translate(0, TITLE);
+    this.image = height;
+    this.paintOn(g);
+    this.image = null;
+    return new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no image"))), "image/png"));
+  }
+
+  private get top(): number {
+    return this.image === null ? this.scroller.scrollTop : 0;
+  }
+
+  private get high(): number {
+    return this.image ?? this.height;
+  }
+
   private paint(): void {
     const g = this.canvas.getContext("2d");
     if (!g || !this.width) return;
     const ratio = this.canvas.width / this.width;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, this.width, this.height);
+    this.paintOn(g);
+  }
+
+  private paintOn(g: CanvasRenderingContext2D): void {
     g.font = labelFont();
     g.textBaseline = "middle";
     const scale = this.scale();
@@ -230,7 +271,7 @@ export class Timeline {
     this.paintGrid(g, scale);
     g.save();
     g.beginPath();
-    g.rect(this.labels, AXIS, this.width - this.labels, this.height - AXIS);
+    g.rect(this.labels, AXIS, this.width - this.labels, this.high - AXIS);
     g.clip();
     for (let place = first; place < last; place++) this.paintRow(g, scale, place);
     g.restore();
@@ -239,13 +280,13 @@ export class Timeline {
   }
 
   private visiblePlaces(): [number, number] {
-    const top = this.scroller.scrollTop;
+    const top = this.top;
     const first = Math.max(0, Math.floor(top / ROW));
-    return [first, Math.min(this.view.atoms.length, Math.ceil((top + this.height - AXIS) / ROW) + 1)];
+    return [first, Math.min(this.view.atoms.length, Math.ceil((top + this.high - AXIS) / ROW) + 1)];
   }
 
   private yOf(place: number): number {
-    return AXIS + place * ROW + ROW / 2 - this.scroller.scrollTop;
+    return AXIS + place * ROW + ROW / 2 - this.top;
   }
 
   private ticks(scale: Scale): { at: number; text: string }[] {
@@ -261,7 +302,7 @@ export class Timeline {
 
   private paintGrid(g: CanvasRenderingContext2D, scale: Scale): void {
     g.fillStyle = color("line-soft");
-    for (const { at } of this.ticks(scale)) if (at >= this.labels) g.fillRect(Math.round(at), AXIS, 1, this.height);
+    for (const { at } of this.ticks(scale)) if (at >= this.labels) g.fillRect(Math.round(at), AXIS, 1, this.high);
   }
 
   private paintAxis(g: CanvasRenderingContext2D, scale: Scale): void {
@@ -284,7 +325,7 @@ export class Timeline {
   private paintLabels(g: CanvasRenderingContext2D, first: number, last: number): void {
     g.save();
     g.beginPath();
-    g.rect(0, AXIS, this.labels - 8, this.height);
+    g.rect(0, AXIS, this.labels - 8, this.high);
     g.clip();
     g.textAlign = "left";
     const room = Math.floor((this.labels - 28) / this.letter());
@@ -299,7 +340,7 @@ export class Timeline {
     }
     g.restore();
     g.fillStyle = color("line");
-    g.fillRect(this.labels - 6, AXIS, 1, this.height);
+    g.fillRect(this.labels - 6, AXIS, 1, this.high);
   }
 
   private paintRow(g: CanvasRenderingContext2D, scale: Scale, place: number): void {
@@ -330,6 +371,23 @@ export class Timeline {
     }
     for (const repeat of report.repeatsOfAtom.get(atom) ?? []) this.paintRepeat(g, scale, repeat, y, ink, from, to);
     this.paintElsewhere(g, scale, atom, y);
+    this.paintGap(g, scale, atom, y);
+  }
+
+  // A mark around the part of a gap that was chosen, or around the spot if its part is not known.
+  private paintGap(g: CanvasRenderingContext2D, scale: Scale, atom: number, y: number): void {
+    const { cursor, report } = this;
+    if (!cursor || !("at" in cursor) || cursor.atom !== atom) return;
+    const part = report.gaps?.find(atom, cursor.at) ?? null;
+    const { lo, hi } = part === null || !report.gaps ? { lo: cursor.at, hi: cursor.at } : report.gaps.span(part);
+    const x0 = lo === null ? this.labels : Math.max(pixel(scale, Math.floor(Number(lo) / 2) * report.scale), this.labels);
+    const x1 = hi === null ? this.width : Math.min(pixel(scale, Math.ceil(Number(hi) / 2) * report.scale), this.width);
+    g.save();
+    g.strokeStyle = color("focus");
+    g.lineWidth = 2;
+    g.setLineDash([5, 4]);
+    g.strokeRect(Math.min(x0, x1 - 6) + 1, y - 9, Math.max(x1 - x0, 6) - 2, 18);
+    g.restore();
   }
 
   // Small marks at the edges for intervals outside of the view.
@@ -442,8 +500,20 @@ export class Timeline {
     return best;
   }
 
+  // The empty spot of a row at a position of the canvas.
+  private spot(x: number, y: number): Selection | null {
+    if (y < AXIS || x < this.labels) return null;
+    const atom = this.view.atoms[Math.floor((y - AXIS + this.scroller.scrollTop) / ROW)];
+    if (atom === undefined) return null;
+    const ticks = Number(this.scale().invert(x)) / this.report.scale;
+    const between = 2n * BigInt(Math.floor(ticks)) + 1n;
+    // A pixel may cover many positions: take one nearby at which the atom does not hold.
+    const at = [between, between + 1n, between - 1n].find((position) => !this.report.holds(atom, position));
+    return at === undefined ? null : { atom, at };
+  }
+
   private click(event: MouseEvent): void {
-    const found = this.hit(event.offsetX, event.offsetY);
+    const found = this.hit(event.offsetX, event.offsetY) ?? this.spot(event.offsetX, event.offsetY);
     this.hideTip();
     if (found) this.onSelect(found);
   }
@@ -452,6 +522,10 @@ export class Timeline {
     const found = this.hit(event.offsetX, event.offsetY);
     this.canvas.style.cursor = found ? "pointer" : event.offsetX < this.labels ? "default" : "grab";
     let text = found ? this.tipText(found) : "";
+    if (!found && this.spot(event.offsetX, event.offsetY)) {
+      this.canvas.style.cursor = "help";
+      text = "Why not here?";
+    }
     if (!found && event.offsetX < this.labels && event.offsetY > AXIS) {
       const atom = this.view.atoms[Math.floor((event.offsetY - AXIS + this.scroller.scrollTop) / ROW)];
       text = atom === undefined ? "" : this.report.atomTexts[atom];
@@ -472,6 +546,7 @@ export class Timeline {
   }
 
   private tipText(selection: Selection): string {
+    if ("at" in selection) return "Why not here?";
     if ("row" in selection) return `${this.report.fact(selection.row)}  ·  ${this.report.kindText(selection.row)}`;
     const interval = this.report.clock.interval(turnOf(selection.repeat, selection.turn));
     return `${this.report.atomTexts[selection.atom]}@${interval}  ·  repeats`;
@@ -510,11 +585,21 @@ export class Timeline {
       "=": () => this.zoomBy(1.6),
       "-": () => this.zoomBy(1 / 1.6),
       "0": () => this.fit(),
+      n: () => this.chooseGap(),
     };
     const move = moves[event.key];
     if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     move();
+  }
+
+  // Ask why the atom does not hold right after the chosen interval, or right before it if it has no end.
+  private chooseGap(): void {
+    if (!this.cursor || !("row" in this.cursor)) return;
+    const { lo, hi } = this.report.rows.span(this.cursor.row);
+    const atom = this.atomOf(this.cursor);
+    const at = hi !== null ? hi + 1n : lo !== null ? lo - 1n : null;
+    if (at !== null && !this.report.holds(atom, at)) this.onSelect({ atom, at });
   }
 
   // Move up or down by some rows, to the interval there that is nearest in time.
@@ -539,6 +624,15 @@ export class Timeline {
   private goAlong(by: number): void {
     if (!this.cursor) {
       this.goToPlace(0);
+      return;
+    }
+    if ("at" in this.cursor) {
+      const { atom } = this.cursor;
+      const at = this.cursor.at;
+      const rows = this.rowsAt(atom);
+      const isLater = (row: number) => (this.report.rows.span(row).lo ?? at) > at;
+      const row = by > 0 ? rows.find(isLater) : rows.filter((one) => !isLater(one)).pop();
+      if (row !== undefined) this.choose({ row });
       return;
     }
     if (!("row" in this.cursor)) {

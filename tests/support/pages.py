@@ -50,13 +50,13 @@ class Page:
     def read(html: str | Path) -> Page:
         data = extract_data(html.read_text(encoding="utf-8") if isinstance(html, Path) else html)
         timeline = data["timeline"]
-        atoms = _atoms(timeline)
+        atoms = read_atoms(timeline)
         facts, kinds = [], []
-        for of, when, flags in _spans(timeline["rows"], int(timeline["denominator"])):
+        for of, when, flags in read_spans(timeline["rows"], int(timeline["denominator"])):
             facts.append(Fact(*atoms[of], when))
             kinds.append(flags & (GIVEN | DERIVED | AWAITED))
         parts: list[list[Interval]] = [[] for _ in facts]
-        for of, when, _ in _spans(timeline["given"], int(timeline["denominator"])):
+        for of, when, _ in read_spans(timeline["given"], int(timeline["denominator"])):
             parts[of].append(when)
         return Page(data, facts, kinds, parts)
 
@@ -85,18 +85,18 @@ class Page:
     def node(self, node: int) -> str:
         """A fact of a proof."""
         proofs, timeline = self.data["proofs"], self.data["timeline"]
-        of, when, _ = _spans(proofs["nodes"], int(timeline["denominator"]))[node]
+        of, when, _ = read_spans(proofs["nodes"], int(timeline["denominator"]))[node]
         if of == 0:
             return str(proofs["others"][str(node)])
-        return format_fact(Fact(*_atoms(timeline)[of - 1], when), timeline["dates"])
+        return format_fact(Fact(*read_atoms(timeline)[of - 1], when), timeline["dates"])
 
 
-def _spans(columns: dict[str, Any], denominator: int) -> list[tuple[int, Interval, int]]:
+def read_spans(columns: dict[str, Any], denominator: int) -> list[tuple[int, Interval, int]]:
     rows = zip(*(numbers(columns[name]) for name in ("of", "lo", "hi", "flags")), strict=True)
     return [(of, interval(lo, hi, flags, denominator), flags) for of, lo, hi, flags in rows]
 
 
-def _atoms(timeline: dict[str, Any]) -> list[tuple[str, tuple[Any, ...]]]:
+def read_atoms(timeline: dict[str, Any]) -> list[tuple[str, tuple[Any, ...]]]:
     args = iter(numbers(timeline["atoms"]["args"]))
     found = []
     for number in numbers(timeline["atoms"]["predicate"]):

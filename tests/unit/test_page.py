@@ -18,14 +18,17 @@ from hypothesis import strategies as st
 import tidelog as tl
 from behaviour import Behaviour, load_cases
 from locations import ROOT
-from pages import AWAITED, DERIVED, GIVEN, Page, extract_data, numbers
+from pages import AWAITED, DERIVED, GIVEN, Page, extract_data, numbers, read_atoms, read_spans
 from shell import Shell
 from tidelog.language.fact_text import format_fact, parse_fact
+from tidelog.language.syntax import Fact
 from tidelog.page.html_document import read_static, render_page, to_script_json
 from tidelog.page.packed_columns import pack_column, unpack_column
 from tidelog.page.report_data import Heading, ReportTimeline, build_proofs, build_report, materialise_timeline
 from tidelog.page.step_charts import StepCharts
+from tidelog.page.written_durations import find_written_durations, write_durations
 from tidelog.proofs.explainer import Explainer
+from tidelog.proofs.why_not import explain_absence, split_absence
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import Interval, TimelineName
 
@@ -58,10 +61,11 @@ def test_columns_come_back_as_they_were(column: list[int]) -> None:
 # Timelines
 
 
-def random_facts(rng: Random) -> str:
+def random_facts(rng: Random, parts: int = 2) -> str:
+    """Facts whose times are multiples of 1/`parts`."""
     lines = ["Near(a,b)", "Near(b,c)@[0,20)"]
     for _ in range(rng.randint(0, 25)):
-        lo, length = Fraction(rng.randint(0, 40), rng.choice([1, 2])), Fraction(rng.randint(0, 6), 2)
+        lo, length = Fraction(rng.randint(0, 40), rng.choice([1, parts])), Fraction(rng.randint(0, 6), parts)
         name = f"{rng.choice(['High', 'Told', 'Off', 'Hot', 'Alarm'])}({rng.choice('abc')})"
         ends = f"[{lo},{lo}]" if not length else f"{rng.choice('[(')}{lo},{lo + length}{rng.choice('])')}"
         lines.append(f"{name}@{rng.choice([ends, ends, f'(-inf,{lo}]', f'[{lo},inf)'])}")
@@ -213,6 +217,120 @@ def test_proofs_are_limited_and_that_is_said(sh: Shell) -> None:
     assert sum(found.proof(row) is not None for row in range(len(found.facts))) == 10
     assert "proofs" not in sh("report", "rules.dmtl", data, "--proofs", "0").err
     assert extract_data((sh.folder / "report.html").read_text(encoding="utf-8"))["proofs"] is None
+
+
+def gaps_of(found: Page) -> list[tuple[Fact, list[tuple[str, list[str]]]]]:
+    """The parts of gaps on a page, each with the rules that fail and what is said about them."""
+    gaps, timeline = found.data["proofs"]["gaps"], found.data["timeline"]
+    rules, rule, lines, line = (numbers(gaps[name]) for name in ("rules", "rule", "lines", "line"))
+    parts = []
+    for part, (of, when, _) in enumerate(read_spans(gaps["parts"], int(timeline["denominator"]))):
+        blocked = [
+            (found.data["rules"][rule[at]], [gaps["texts"][n] for n in line[lines[at] : lines[at + 1]]])
+            for at in range(rules[part], rules[part + 1])
+        ]
+        parts.append((Fact(*read_atoms(timeline)[of], when), blocked))
+    return parts
+
+
+def proved(program: tl.Program, data: tl.Dataset, timeline: TimelineName | None = None) -> Page:
+    found = materialise_timeline(program, data, timeline=timeline)
+    proofs, found = build_proofs(program, data, found, 10_000, timeline, query=["Alarm"])
+    return Page.read(render_page(build_report(program, found, Heading("gaps"), proofs=proofs)))
+
+
+def test_gaps_say_which_condition_fails_where() -> None:
+    rules = "Alarm(X) :- Boxminus[0,10min] Open(X), not Diamondminus[0,5min] Guard(X)."
+    found = proved(tl.Program.parse(rules), tl.Dataset.parse("Open(a)@[0,2000]\nGuard(a)@900"))
+    said = [(format_fact(fact), blocked[0][1]) for fact, blocked in gaps_of(found)]
+    assert said == [
+        ("Alarm(a)@[-100,600)", ["Boxminus[0,10min] Open(a) fails throughout [-100,600)", "it holds on [600,2000]"]),
+        (
+            "Alarm(a)@[900,1200]",
+            [
+                "not Diamondminus[0,5min] Guard(a) fails throughout [900,1200]",
+                "Boxminus[0,10min] Open(a) holds",
+                "since Guard(a)@900",
+                "it holds on (-inf,900) and (1200,inf)",
+            ],
+        ),
+        ("Alarm(a)@(2000,2100]", ["Boxminus[0,10min] Open(a) fails throughout (2000,2100]", "it holds on [600,2000]"]),
+    ]
+
+
+@pytest.mark.parametrize("timeline", ["rational", "integer"])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_explanation_is_right_for_all_of_a_part(seed: int, timeline: TimelineName) -> None:
+    rules = RULES + "Alarm(X) :- Near(X,Y), Hot(Y), Diamondminus[1,3] Told(Y).\n"
+    program, data = tl.Program.parse(rules), tl.Dataset.parse(random_facts(Random(seed), 1 + (timeline == "rational")))
+    found = proved(program, data, timeline)
+    explainer = Explainer(program, data, timeline=timeline, denominator=1 if timeline == "integer" else 2)
+    model, parts = explainer.model, gaps_of(found)
+    assert parts
+    covered: dict[tuple[str, tuple[int, ...]], list[tuple[int, int]]] = {}
+    for fact, blocked in parts:
+        inside = fact.interval if timeline == "rational" else _without_neighbours(fact.interval)
+        atom, pair = explainer.encode_fact(Fact(fact.predicate, fact.args, inside))
+        covered.setdefault(atom, []).append(pair)
+        for at in {pair[0], (pair[0] + pair[1]) // 2, pair[1]}:
+            assert model.missing_times(atom, (at, at))
+            here = [(one.rule.text, one.text) for one in explain_absence(model, atom, (at, at), 0).blocked]
+            assert here == [(rule, lines[0].partition(" fails")[0]) for rule, lines in blocked], (fact, at)
+    for atom, pairs in covered.items():  # no gap between the first and the last part is left out
+        whole = min(lo for lo, _ in pairs), max(hi for _, hi in pairs)
+        assert sorted(pairs) == sorted(
+            part for gap in model.missing_times(atom, whole) for part in split_absence(model, atom, gap)
+        )
+
+
+def _without_neighbours(interval: Interval) -> Interval:
+    return Interval(interval.lo + 1, interval.hi - 1)
+
+
+def test_predicates_have_roles_and_names_of_columns(sh: Shell) -> None:
+    rules, data = sh.write("rules.dmtl", RULES), sh.write("data.facts", "High(a)@[0,4]\nNear(a,b)\nTold(a)@0\n")
+    sh.write("s.toml", '[schema.Near]\ncolumns = { who = "text", whom = "text" }\n')
+    assert sh("report", rules, data, "--schema", "s.toml").code == 0
+    found = Page.read(sh.folder / "report.html")
+    roles = {p["name"]: (p["role"], p["derived"], p["columns"]) for p in found.data["timeline"]["predicates"]}
+    assert roles == {
+        "Alarm": ("helper", True, None),
+        "High": ("given", False, None),
+        "Hot": ("helper", True, None),
+        "Near": ("given", False, ["who", "whom"]),
+        "Told": ("given", False, None),
+        "Warned": ("query", True, None),
+    }
+    assert {fact.predicate for fact, _ in gaps_of(found)} == {"Alarm", "Hot", "Warned"}
+
+
+def test_the_gaps_of_a_stream_end_with_it(sh: Shell) -> None:
+    rules, stream = sh.write("rules.dmtl", RULES), sh.write("stream.facts", "High(a)@0\nHigh(a)@20\nTold(b)@30\n")
+    args = ["--query", "Hot", "--input", stream, "--report", "page.html"]
+    assert sh("stream", rules, *args).code == 0
+    found = gaps_of(Page.read(sh.folder / "page.html"))
+    assert max(fact.interval.hi for fact, _ in found) == 30
+    assert sh("stream", rules, *args, "--at", "every:1").code == 0
+    assert "gaps" not in extract_data((sh.folder / "page.html").read_text(encoding="utf-8"))["proofs"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "condition", "written"),
+    [
+        ("P(X) :- Boxminus[2h,1d] Q(X).", "Boxminus[7200,86400] Q(a)", "Boxminus[2h,1d] Q(a)"),
+        ("P :- Q Since(0,90s] R.", "Q Since(0,90] R", "Q Since(0,90s] R"),
+        ("P :- Diamondminus[0,inf) Q, R.", "Diamondminus[0,inf) Q", "Diamondminus[0,inf) Q"),
+        ("P(X) :- Diamondminus[0,600] Q(X).", "Diamondminus[0,600] Q(a)", "Diamondminus[0,600] Q(a)"),
+        ('P(X) :- Boxminus[0,1min] Q(X, "Boxminus[0,60]").', 'Boxminus[0,60] Q(a, "Boxminus[0,60]")',
+         'Boxminus[0,1min] Q(a, "Boxminus[0,60]")'),
+        ('P(X) :- Q(X, "1min"), Boxminus[0,60] R(X).', "Boxminus[0,60] R(a)", "Boxminus[0,60] R(a)"),
+        ("P(X) :- Boxminus[0,0.5min] Q(X, 30).", "Boxminus[0,30] Q(a, 30)", "Boxminus[0,0.5min] Q(a, 30)"),
+        ("P(X) :- duration[0,1h]{ Q(X) } >= 30min.", "duration[0,3600]{ Q(a) } is 60, needs >= 1800",
+         "duration[0,1h]{ Q(a) } is 60, needs >= 30min"),
+    ],
+)  # fmt: skip
+def test_durations_are_written_as_the_rule_writes_them(rule: str, condition: str, written: str) -> None:
+    assert write_durations(condition, find_written_durations(rule)) == written
 
 
 # Documents

@@ -107,6 +107,7 @@ def report(
     from tidelog.language.program import Program
     from tidelog.page.awaited_timeline import add_awaited
     from tidelog.page.html_document import render_page
+    from tidelog.page.predicate_roles import Question, find_query_predicates
     from tidelog.page.report_data import Heading, build_proofs, build_report, materialise_timeline
 
     inputs = _check_inputs(rules, data, page.output, arrivals)
@@ -120,10 +121,12 @@ def report(
     if outcome is not None:
         dataset = dataset | outcome.data
     show_warnings(find_warnings(program, dataset, queries or None), page.strict)
+    asked = (find_fact_predicate(arrivals.hypothetical),) if arrivals.hypothetical else ()
+    question = Question(queries or (*asked, *find_query_predicates(program)), schema)
     try:
         with interruptible():
             facts = materialise_timeline(program, dataset, query=queries or None, between=between, timeline=timeline)
-            proofs, facts = build_proofs(program, dataset, facts, page.proof_steps, timeline)
+            proofs, facts = build_proofs(program, dataset, facts, page.proof_steps, timeline, query=question.query)
     except Undecided as problem:
         click.echo(str(problem), err=True)
         return UNDECIDED
@@ -136,7 +139,7 @@ def report(
     names = " + ".join(Path(file).name for file in inputs)
     command = None if outcome else format_explain_command(rules, data, timeline)
     heading = Heading(page.title or f"{Path(rules).name}: {names}", about, command)
-    text = render_page(build_report(program, facts, heading, proofs=proofs, awaited=awaited))
+    text = render_page(build_report(program, facts, heading, proofs=proofs, awaited=awaited, question=question))
     Path(page.output).write_text(text, encoding="utf-8")
     _print_summary(page.output, facts, outcome)
     return 0

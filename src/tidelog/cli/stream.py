@@ -178,8 +178,7 @@ def _add_observers(
         points, whole = options.at is not None, not session.resumed
         report = StreamReport(session.program, options.query, options.timeline, points=points, whole=whole)
         session.observers.append(report)
-        columns = session.output.schema.describe_columns(session.program.predicates) if session.output.schema else ""
-        stack.callback(_write_report, report, Heading(title, (("Columns", columns),) * bool(columns)), files, options)
+        stack.callback(_write_report, report, Heading(title), files, session)
     board = stack.enter_context(serve_live_page(display.ui, display.ui_host, title, _find_largest_lag(files, follow)))
     if board is not None:
         from tidelog.page.live_observer import BoardObserver
@@ -207,7 +206,7 @@ def _update_board(session: StreamSession, observer: BoardObserver | MetricsObser
         observer.report_now(session.reasoner)
 
 
-def _write_report(report: StreamReport, heading: Heading, files: StreamFiles, options: QueryOptions) -> None:
+def _write_report(report: StreamReport, heading: Heading, files: StreamFiles, session: StreamSession) -> None:
     """Write the report, also for a stream that an error or a signal ended early: it covers the stream up to then."""
     from tidelog.cli.report import format_explain_command
     from tidelog.page.html_document import render_page
@@ -215,7 +214,9 @@ def _write_report(report: StreamReport, heading: Heading, files: StreamFiles, op
 
     assert files.report is not None
     read = [*files.background, *files.sources]
-    command = format_explain_command(files.rules, read, options.timeline)
-    about = (("Rules", files.rules), ("Input", ", ".join(read)), *heading.about)
-    page = render_page(report.build_report(replace(heading, about=about, command=command), PROOFS))
+    command = format_explain_command(files.rules, read, session.options.timeline)
+    schema = session.output.schema
+    columns = schema.describe_columns(session.program.predicates) if schema else ""
+    about = (("Rules", files.rules), ("Input", ", ".join(read)), *((("Columns", columns),) if columns else ()))
+    page = render_page(report.build_report(replace(heading, about=about, command=command), PROOFS, schema))
     Path(files.report).write_text(page, encoding="utf-8")

@@ -6,7 +6,7 @@ are found level by level, those of the timeline's intervals first; beyond a limi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from tidelog.language.fact_text import format_fact, format_value
 from tidelog.language.syntax import Fact
 from tidelog.page.packed_columns import pack_column
 from tidelog.page.timeline_data import DERIVED, Spans, Timeline, pack_spans
+from tidelog.page.written_durations import find_written_durations, write_durations
 from tidelog.proofs.proof_tree import format_interval, format_point
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import format_time
@@ -66,7 +67,7 @@ def collect_proofs(program: Program, explainer: Explainer, timeline: Timeline, l
         if step is not None:
             _add_step(graph, done, step, places, timeline.dates)
         done += 1
-    return {**_build_columns(graph, roots, timeline), "repeats": pack_column(repeats)}
+    return {**_build_columns(graph, roots, timeline, program.time_arguments), "repeats": pack_column(repeats)}
 
 
 def find_derived(timeline: Timeline) -> Iterator[tuple[int, Fact]]:
@@ -103,11 +104,12 @@ def _add_step(graph: _Graph, at: int, step: ProofStep, places: dict[Rule, int], 
         graph.kinds[at], graph.rules[at] = _RULE, places[step.rule]
     else:
         graph.kinds[at], graph.words[at] = _WORDS, _describe_step(step, iso)
+    written = find_written_durations(step.rule.text or "") if step.rule else {}
     conditions: list[tuple[str | None, list[int]]] = []
     if step.parts:
         conditions.append((None, [graph.number(fact) for fact in step.parts]))
     for condition in step.conditions:
-        text = None if condition.kind == "fact" else _format_condition(condition, iso)
+        text = None if condition.kind == "fact" else write_durations(_format_condition(condition, iso), written)
         conditions.append((text, [graph.number(fact) for fact in condition.facts]))
     graph.conditions[at] = conditions
 
@@ -130,7 +132,9 @@ def _format_condition(condition: Condition, iso: bool) -> str:
     return f"{condition.text} {'at' if condition.when.is_point() else 'throughout'} {when}"
 
 
-def _build_columns(graph: _Graph, roots: dict[int, int], timeline: Timeline) -> dict[str, Any]:
+def _build_columns(
+    graph: _Graph, roots: dict[int, int], timeline: Timeline, times: Mapping[str, tuple[int, ...]]
+) -> dict[str, Any]:
     """Build the columns that the page reads. In columns with optional numbers 0 means none, and n + 1 stands for n."""
     atoms = {text: number for number, text in enumerate(timeline.atom_texts())}
     grid = Grid(True, timeline.denominator)
@@ -141,7 +145,7 @@ def _build_columns(graph: _Graph, roots: dict[int, int], timeline: Timeline) -> 
         atom = atoms.get(f"{fact.predicate}({args})" if args else fact.predicate, -1)
         pair = grid.to_pair(fact.interval) if atom >= 0 and _is_on_grid(fact, grid) else None
         if pair is None:
-            others[number] = format_fact(fact, timeline.dates)
+            others[number] = format_fact(fact, timeline.dates, times.get(fact.predicate, ()))
         of.append(0 if pair is None else atom + 1)
         lo.append(pair[0] if pair else 0)
         hi.append(pair[1] if pair else 0)

@@ -15,9 +15,10 @@ from tidelog.errors import Undecided
 from tidelog.language.printer import format_rule
 from tidelog.language.time_like import TimeLike
 from tidelog.language.wording import plural
+from tidelog.page.predicate_roles import Question, describe_predicates, find_query_predicates
 from tidelog.page.timeline_builder import FactColumns, build_timeline
 from tidelog.page.timeline_data import DERIVED, Timeline
-from tidelog.timeline.interval import TimelineName
+from tidelog.timeline.interval import INF, Time, TimelineName
 from tidelog.version import __version__
 
 if TYPE_CHECKING:
@@ -83,12 +84,21 @@ def materialise_given(
 
 
 def build_proofs(
-    program: Program, data: Dataset, found: ReportTimeline, limit: int, timeline: TimelineName | None
+    program: Program,
+    data: Dataset,
+    found: ReportTimeline,
+    limit: int,
+    timeline: TimelineName | None,
+    *,
+    query: Sequence[str] = (),
+    until: Time | None = INF,
 ) -> tuple[dict[str, Any] | None, ReportTimeline]:
     """Build the proofs of the derived intervals with at most `limit` steps; add a note if that is not enough.
 
-    Proofs refer to the model for all time. Where that is undecided, there are none, and a note says so.
+    Proofs refer to the model for all time. Where that is undecided, there are none, and a note says so. With them comes
+    why intervals are missing, up to the time `until` (None: nowhere), first of the predicates `query`.
     """
+    from tidelog.page.gap_columns import collect_gaps
     from tidelog.page.proof_columns import collect_proofs
     from tidelog.proofs.explainer import Explainer
 
@@ -101,6 +111,8 @@ def build_proofs(
         note = f"There are no proofs on this page: {undecided.diagnostics[0].message}."
         return None, replace(found, notes=(*found.notes, note))
     proofs = collect_proofs(program, explainer, found.timeline, limit)
+    if until is not None:
+        proofs["gaps"] = collect_gaps(program, explainer.model, found.timeline, query, until)
     if derived <= limit:
         return proofs, found
     note = f"The page has proofs of the first {limit:,} of {derived:,} derived intervals; --proofs N asks for more."
@@ -119,8 +131,11 @@ def build_report(
     proofs: dict[str, Any] | None = None,
     awaited: Sequence[dict[str, Any]] = (),
     steps: dict[str, Any] | None = None,
+    question: Question | None = None,
 ) -> dict[str, Any]:
     """Build the JSON object that the page of a report reads."""
+    question = question or Question(find_query_predicates(program))
+    predicates = describe_predicates(program, found.timeline, question)
     return {
         "kind": "report",
         "title": heading.title,
@@ -129,7 +144,7 @@ def build_report(
         "command": heading.command,
         "rules": [rule.text or format_rule(rule) for rule in program.rules],
         "notes": list(found.notes),
-        "timeline": found.timeline.to_json(),
+        "timeline": {**found.timeline.to_json(), "predicates": predicates},
         "proofs": proofs,
         "awaited": list(awaited),
         "steps": steps,

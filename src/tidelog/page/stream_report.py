@@ -19,6 +19,7 @@ from tidelog.data.relation import Columns, Relation, refine_pairs
 from tidelog.errors import TidelogError
 from tidelog.language.syntax import Fact
 from tidelog.language.wording import plural
+from tidelog.page.predicate_roles import Question
 from tidelog.page.report_data import Heading, ReportTimeline, build_proofs, build_report, materialise_given
 from tidelog.page.step_charts import StepCharts
 from tidelog.page.timeline_builder import FactColumns, build_timeline
@@ -26,6 +27,7 @@ from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.timeline.interval import INF, Time, TimelineName
 
 if TYPE_CHECKING:
+    from tidelog.data.schema import Schema
     from tidelog.data.symbol_table import Symbols
     from tidelog.language.program import Program
     from tidelog.streaming.answers import StreamStep
@@ -83,8 +85,9 @@ class StreamReport:
     def pause(self, reasoner: Reasoner) -> None:
         """Do nothing: the report needs no state of the reasoner."""
 
-    def build_report(self, heading: Heading, proofs: int) -> dict[str, Any]:
+    def build_report(self, heading: Heading, proofs: int, schema: Schema | None = None) -> dict[str, Any]:
         """Build the JSON object that the page reads, with at most `proofs` proof steps."""
+        query = (self._query,)
         given = self._collect_given()
         notes = []
         if self._dropped_facts:
@@ -96,11 +99,15 @@ class StreamReport:
         if self._whole and not self._dropped_facts:
             try:
                 begun = _select_begun(given, self._end)
-                proof_data, found = build_proofs(self._program, begun, found, proofs, self._timeline)
+                until = None if self._points else self._end
+                proof_data, found = build_proofs(
+                    self._program, begun, found, proofs, self._timeline, query=query, until=until
+                )
             except TidelogError as problem:  # facts that contradict each other prove nothing
                 message = f"There are no proofs: {problem.diagnostics[0].message}."
                 found = replace(found, notes=(*found.notes, message))
-        return build_report(self._program, found, heading, proofs=proof_data, steps=self._charts.to_json(given.dates))
+        steps, question = self._charts.to_json(given.dates), Question(query, schema)
+        return build_report(self._program, found, heading, proofs=proof_data, steps=steps, question=question)
 
     def _collect_given(self) -> Dataset:
         """Combine the kept facts, without those that came too late or were deleted.

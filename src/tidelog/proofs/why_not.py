@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 
 from tidelog.language.bindings import literal_variables
 from tidelog.language.hidden_predicates import is_hidden
@@ -108,23 +108,51 @@ def explain_absence(model: ExplainedModel, atom: GroundAtom, moment: Pair, depth
     return WhyNot(model.decoder.fact(atom, moment), tuple(blocked), nearest)
 
 
+def split_absence(model: ExplainedModel, atom: GroundAtom, gap: Pair) -> list[Pair]:
+    """Cut a range in which a ground atom does not hold into parts with one explanation each.
+
+    Throughout a part, every rule fails at the same condition, and the same bindings satisfy the conditions before it.
+    """
+    cuts = {gap[0], gap[1] + 1}
+    for rule in model.rules.get(atom[0], ()):
+        binding = match_atom(rule.head, atom[1], {})
+        for _, _, further in _narrow(model, rule, binding, gap) if binding is not None else ():
+            for candidate in further:
+                for lo, hi in dilate(candidate.times, rule.shift, model.grid.dense):
+                    cuts |= {lo, hi + 1}
+    ordered = sorted(cut for cut in cuts if gap[0] <= cut <= gap[1] + 1)
+    return [(lo, after - 1) for lo, after in pairwise(ordered)]
+
+
 def _find_blocked(
     model: ExplainedModel, rule: EncodedRule, binding: dict[str, int], moment: Pair, depth: int
 ) -> Iterator[BlockedRule]:
     """Yield the first condition that fails for every binding, if there is one."""
-    encoded: _Encoded = {id(literal.source): literal for literal in (*rule.positive, *rule.negative)}
-    encoded = {**encoded, **{id(condition.source): condition for condition in rule.body.conditions}}
-    window = shift_range(moment, negate(rule.shift), model.grid.dense)
-    candidates = [_Candidate(binding, [window])]
     satisfied: list[BodyLiteral] = []
+    for literal, candidates, further in _narrow(model, rule, binding, moment):
+        if not further:
+            failure = _Failure(model, rule, _encode_conditions(rule), candidates[0], tuple(satisfied), depth)
+            yield replace(failure.describe(literal), other_bindings=len(candidates) - 1)
+        satisfied.append(literal)
+
+
+def _narrow(
+    model: ExplainedModel, rule: EncodedRule, binding: dict[str, int], moment: Pair
+) -> Iterator[tuple[BodyLiteral, list[_Candidate], list[_Candidate]]]:
+    """Yield the conditions of a rule with the candidates before and after each, until none is left."""
+    encoded = _encode_conditions(rule)
+    candidates = [_Candidate(binding, [shift_range(moment, negate(rule.shift), model.grid.dense)])]
     for literal in _order_conditions(rule, binding, encoded):
         further = list(islice(_satisfy(model, literal, encoded, candidates), _MOST_BINDINGS))
+        yield literal, candidates, further
         if not further:
-            failure = _Failure(model, rule, encoded, candidates[0], tuple(satisfied), depth)
-            yield replace(failure.describe(literal), other_bindings=len(candidates) - 1)
             return
         candidates = further
-        satisfied.append(literal)
+
+
+def _encode_conditions(rule: EncodedRule) -> _Encoded:
+    encoded: _Encoded = {id(literal.source): literal for literal in (*rule.positive, *rule.negative)}
+    return {**encoded, **{id(condition.source): condition for condition in rule.body.conditions}}
 
 
 def _order_conditions(rule: EncodedRule, binding: dict[str, int], encoded: _Encoded) -> Iterator[BodyLiteral]:

@@ -26,6 +26,11 @@ def format_intervals(intervals: Iterable[Interval], iso: bool) -> str:
     return " and ".join(format_interval(interval, iso) for interval in intervals)
 
 
+def describe_blocked(blocked: BlockedRule, iso: bool) -> tuple[str, list[list[str]]]:
+    """Return which condition of a rule fails and when, and the branches of lines below it."""
+    return f"{blocked.text} fails{_format_times(blocked, iso)}", _details(blocked, iso)
+
+
 def _tree(branches: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of branches, each drawn below its first line."""
     for position, (first, *rest) in enumerate(branches):
@@ -38,8 +43,7 @@ def _tree(branches: Sequence[Sequence[str]]) -> Iterator[str]:
 def _format_blocked(blocked: BlockedRule, iso: bool) -> str:
     line = blocked.rule.place.line if blocked.rule.place else None
     numbered = f" (line {line})" if line else ""
-    times = _format_times(blocked, iso)
-    return f"not by {format_source_rule(blocked.rule)}{numbered}: {blocked.text} fails{times}"
+    return f"not by {format_source_rule(blocked.rule)}{numbered}: {describe_blocked(blocked, iso)[0]}"
 
 
 def _format_times(blocked: BlockedRule, iso: bool) -> str:
