@@ -340,6 +340,24 @@ def test_starts_and_ends_are_printed(down: Shell) -> None:
     }
 
 
+def test_arguments_that_are_times_are_dates_in_alerts_as_in_answers(sh: Shell) -> None:
+    sh.write("hot.dmtl", "Hot(X, S) :- S = start{ High(X) }, High(X).\n")
+    sh.write("high.facts", "High(a)@[2026-01-31T10:00:00Z,2026-01-31T11:00:00Z]\nHigh(b)@2026-01-31T12:00:00Z\n")
+    stream = ("stream", "hot.dmtl", "--query", "Hot", "--input", "high.facts")
+    assert sh(*stream, "--changes").out.splitlines() == [
+        "start Hot(a,2026-01-31T10:00:00Z)@[2026-01-31T10:00:00Z",
+        "end Hot(a,2026-01-31T10:00:00Z)@2026-01-31T11:00:00Z]",
+        "start Hot(b,2026-01-31T12:00:00Z)@[2026-01-31T12:00:00Z",
+    ]
+    # Silence that silences nothing gives the answers.
+    assert sh(*stream, "--cooldown", "1s").out == sh(*stream).out
+    answers = sh(*stream, "--format", "jsonl").out
+    assert json.loads(answers.splitlines()[0])["args"] == ["a", "2026-01-31T10:00:00Z"]
+    assert sh(*stream, "--cooldown", "1s", "--format", "jsonl").out == answers
+    changes = sh(*stream, "--changes", "--format", "jsonl").out.splitlines()
+    assert [json.loads(line)["args"][1] for line in changes][:2] == ["2026-01-31T10:00:00Z"] * 2
+
+
 def test_silence_is_counted(down: Shell) -> None:
     ran = down(*STREAM, "--cooldown", "20", "--stats", "stats.jsonl", stdin=BEATS)
     assert ran == CommandResult(

@@ -67,7 +67,7 @@ class StreamOutput:
         answers = self._drop_already_printed(answers)
         iso = self._use_iso(dates)
         if self.delivery:
-            for line in self._name_columns(render_alerts(answers, "jsonl", iso)).splitlines():
+            for line in self._name_columns(render_alerts(answers, "jsonl", iso, self.times)).splitlines():
                 self.delivery.send(json.loads(line))
         if self.target.form == "parquet":
             self._collected += answers
@@ -76,9 +76,9 @@ class StreamOutput:
             self._write(render_csv(self._build_sheet(answers), iso, header=self._needs_header))
             self._needs_header = False
         elif self.target.form == "jsonl":
-            self._write(self._name_columns(render_answers(answers, "jsonl", iso)))
+            self._write(self._name_columns(render_answers(answers, "jsonl", iso, self.times)))
         else:
-            self._write(render_answers(answers, self.target.form, iso))
+            self._write(render_answers(answers, self.target.form, iso, self.times))
 
     def open(self, resumed: bool) -> None:
         """Open the output file; a resumed stream appends to it."""
@@ -163,5 +163,7 @@ class StreamOutput:
         return new
 
 
-def render_answers(answers: Printed, form: LineFormat = "text", iso: bool = False) -> bytes:
-    return answers.render(form, iso) if isinstance(answers, Answers) else render_alerts(answers, form, iso)
+def render_answers(
+    answers: Printed, form: LineFormat = "text", iso: bool = False, times: tuple[int, ...] = ()
+) -> bytes:
+    return answers.render(form, iso) if isinstance(answers, Answers) else render_alerts(answers, form, iso, times)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 from tidelog.data.fact_sheet import Sheet, argument_kinds, argument_names, build_fact_sheet, fill_arguments
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.fact_text import format_fact, format_value, json_value, parse_fact
+from tidelog.language.fact_text import format_atom, format_fact, json_value, parse_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.language.syntax_json import value_from_json, value_to_json
 from tidelog.language.time_like import DurationLike, to_duration
@@ -334,8 +334,8 @@ def _is_reported(state: AlertState, moment: _Moment) -> bool:
 # As text
 
 
-def format_change(change: Change, iso: bool = False) -> str:
-    """Format a change as one line: the half of an interval that is known.
+def format_change(change: Change, iso: bool = False, times: Collection[int] = ()) -> str:
+    """Format a change as one line: the half of an interval that is known. Arguments at the positions `times` are times.
 
     >>> format_change(Change("start", "Jam", ("r0",), Fraction(8), True))
     'start Jam(r0)@[8'
@@ -344,18 +344,24 @@ def format_change(change: Change, iso: bool = False) -> str:
     """
     at = _format_time(change.time, iso)
     side = ("[" if change.closed else "(") + at if change.event == "start" else at + ("]" if change.closed else ")")
-    return f"{change.event} {_atom(change.predicate, change.args)}@{side}"
+    return f"{change.event} {format_atom(change.predicate, change.args, iso, times)}@{side}"
 
 
-def render_alerts(alerts: Iterable[Alert], form: str = "text", iso: bool = False) -> bytes:
-    """Format alerts as lines of text or JSON; answers look the same as without alerts."""
+def render_alerts(alerts: Iterable[Alert], form: str = "text", iso: bool = False, times: Collection[int] = ()) -> bytes:
+    """Format alerts as lines of text or JSON; answers look the same as without alerts.
+
+    If `iso`, times are dates, and so are the arguments at the positions `times`.
+    """
     lines = []
     for alert in alerts:
         if form == "text":
-            text = format_change(alert, iso) if isinstance(alert, Change) else format_fact(alert, iso)
+            if isinstance(alert, Change):
+                text = format_change(alert, iso, times)
+            else:
+                text = format_fact(alert, iso, times)
             lines.append((alert.change if isinstance(alert, AnswerChange | WithdrawableChange) else "") + text)
         else:
-            lines.append(json.dumps(_to_json(alert, iso), ensure_ascii=False))
+            lines.append(json.dumps(_to_json(alert, iso, times), ensure_ascii=False))
     return "".join(line + "\n" for line in lines).encode()
 
 
@@ -386,8 +392,8 @@ def alert_time(alert: Alert) -> Time:
     return alert.time if isinstance(alert, Change) else alert.interval.hi
 
 
-def _to_json(alert: Alert, iso: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"fact": _atom(alert.predicate, alert.args)}
+def _to_json(alert: Alert, iso: bool, times: Collection[int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"fact": format_atom(alert.predicate, alert.args, iso, times)}
     if isinstance(alert, Change):
         found = {"event": alert.event, **found, "time": _format_time(alert.time, iso), "closed": alert.closed}
     else:
@@ -396,11 +402,11 @@ def _to_json(alert: Alert, iso: bool) -> dict[str, Any]:
         found |= ends
     if isinstance(alert, AnswerChange | WithdrawableChange):
         found = {"change": alert.change, "known": _format_time(alert.known, iso), **found}
-    return {**found, "predicate": alert.predicate, "args": [json_value(value) for value in alert.args]}
-
-
-def _atom(predicate: str, args: Args) -> str:
-    return f"{predicate}({','.join(map(format_value, args))})" if args else predicate
+    args = [
+        format_iso(value) if iso and place in times and isinstance(value, Fraction) else json_value(value)
+        for place, value in enumerate(alert.args)
+    ]
+    return {**found, "predicate": alert.predicate, "args": args}
 
 
 def _format_time(time: Time, iso: bool) -> str:
