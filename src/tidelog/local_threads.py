@@ -81,3 +81,26 @@ def map_ahead(function: Callable[[Item], T], items: Iterable[Item]) -> Iterator[
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def iterate_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items of an iterator, of which another thread computes the next one while the caller works with one.
+
+    >>> list(iterate_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    if count_threads() == 1:
+        yield from items
+        return
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(_take, items)
+        while found := coming.result():
+            coming = pool.submit(_take, items)
+            yield found[0]
+
+
+def _take(items: Iterator[T]) -> tuple[T] | tuple[()]:
+    """Take the next item; return nothing at the end."""
+    for item in items:
+        return (item,)
+    return ()

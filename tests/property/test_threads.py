@@ -21,7 +21,7 @@ from keyed_programs import keyed_cases
 from shell import Shell
 from strategies import Case, Features
 from test_batch import PARTS
-from tidelog.data import fact_printer, range_scanner
+from tidelog.data import data_files, fact_printer, range_scanner
 from tidelog.engine import bucket_threads
 from tidelog.local_threads import choose_threads, count_threads, map_ahead, restore_threads
 from tidelog.streaming import stream_reader
@@ -32,8 +32,10 @@ pytestmark = pytest.mark.usefixtures("kernels")
 @pytest.fixture
 def divided(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[bool]]:
     """Let three threads divide every problem; count the problems by whether they were divided."""
-    for name, limit in (("FEWEST_FACTS", 0), ("FEWEST_IN_RECURSION", 0), ("MOST_COPIED", 1e9), ("LARGEST_SHARE", 1e9)):
-        monkeypatch.setattr(bucket_threads, name, limit)
+    for name in ("FEWEST_FACTS", "FEWEST_IN_RECURSION", "FACTS_PER_SQUARED_RULES", "LEAST_DIVIDED"):
+        monkeypatch.setattr(bucket_threads, name, 0)
+    for name in ("MOST_COPIED", "LARGEST_SHARE"):
+        monkeypatch.setattr(bucket_threads, name, 1e9)
     monkeypatch.setattr(fact_printer, "_FEWEST_ROWS", 2)
     solve, seen = bucket_threads.solve_in_buckets, Counter[bool]()
 
@@ -167,6 +169,23 @@ def test_a_stream_that_is_read_ahead_is_the_stream(sh: Shell, bad: bool, monkeyp
     assert one.code == (2 if bad else 0)
     assert (two.code, two.out, two.err.replace("two.state", "one.state")) == (one.code, one.out, one.err)
     assert (sh.folder / "two.state").read_bytes() == (sh.folder / "one.state").read_bytes()
+
+
+@pytest.mark.parametrize("bad", [False, True], ids=["to the end", "to a bad row"])
+def test_a_table_that_is_read_ahead_is_the_table(sh: Shell, bad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = Random(4)
+    lines = [f"{dice.choice('abcdef')},{time / 2}\n" for time in range(400)]
+    if bad:
+        lines[300] = "a,soon\n"
+    rules, facts = sh.write("r.dmtl", RULES), sh.write("B.csv", "".join(["x,time\n", *lines]))
+    monkeypatch.setattr(data_files, "CHUNK", 256)
+    command = ("stream", rules, "--query", "A", "--input", facts)
+    one = sh(*command, "--threads", "1")
+    monkeypatch.setattr(stream_reader, "LONG_FILE", 0)
+    two = sh(*command, "--threads", "2")
+    assert one.code == (2 if bad else 0)
+    assert one.out
+    assert two == one
 
 
 def test_the_number_of_threads_is_chosen(sh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,9 +41,13 @@ def find_unordered_negation(rules: tuple[Rule, ...], timeline: TimelineName) -> 
     """Yield a diagnostic for every recursion through negation or an aggregate that does not go back in time."""
     if not any(denied for rule in rules for _, denied in body_atoms(rule)):
         return
-    for component in find_predicate_components(rules):
-        inside = set(component.predicates)
-        reads = [read for read in _reads(rules, timeline) if read.head in inside and read.body in inside]
+    components = find_predicate_components(rules)
+    home = {name: number for number, component in enumerate(components) for name in component.predicates}
+    inside: list[list[_Read]] = [[] for _ in components]
+    for read in _reads(rules, timeline):
+        if home.get(read.head, -1) == home.get(read.body, -2):
+            inside[home[read.head]].append(read)
+    for component, reads in zip(components, inside, strict=True):
         if not any(read.denied for read in reads):
             continue
         ahead = next((read for read in reads if read.back < 0), None)

@@ -27,6 +27,7 @@ def collect_arities(compiled: CompiledProgram) -> CompiledProgram:
         for name, arity in target.arities.items():
             arities.setdefault(name, arity)
         arities.setdefault(ALWAYS, 0)
+    known = compiled.source.predicates
     for name in target.queries:
-        arities.setdefault(name, compiled.source.predicates.get(name, 0))
+        arities.setdefault(name, known.get(name, 0))
     return replace(compiled, arities=arities)

@@ -12,7 +12,7 @@ at both ends of time, and violated constraints, which are listed in the order of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -27,11 +27,21 @@ from tidelog.engine.fact_store import Rows
 from tidelog.engine.fixpoint import solve
 from tidelog.local_threads import count_threads, run_in_threads
 
-#: Problems with fewer facts than this, without and with recursion, are solved as a whole: making buckets takes some
-#: milliseconds.
-FEWEST_FACTS, FEWEST_IN_RECURSION = 20_000, 5_000
+#: Problems whose rules read fewer facts than this, without and with recursion, are solved as a whole: making buckets
+#: takes some milliseconds. The search for a split takes time that grows with the square of the number of rules.
+FEWEST_FACTS, FEWEST_IN_RECURSION, FACTS_PER_SQUARED_RULES = 20_000, 5_000, 150
 #: The largest part of the facts that all buckets may need, and the largest bucket, relative to an even share.
 MOST_COPIED, LARGEST_SHARE = 0.25, 1.5
+#: The smallest part of the facts that has to be divided, if some stages of a program cannot be.
+LEAST_DIVIDED = 0.5
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A bucket of a stage, or a stage as a whole, and the queries that it answers."""
+
+    problem: Problem
+    queries: tuple[str, ...]
 
 
 def solve_in_buckets(problem: Problem, until: Pair | None) -> dict[str, tuple[Extent, ...]] | None:
@@ -40,63 +50,77 @@ def solve_in_buckets(problem: Problem, until: Pair | None) -> dict[str, tuple[Ex
     `until` is that of `fixpoint.solve`. Several extents of a predicate are about different atoms.
     """
     threads = count_threads()
-    fewest = FEWEST_IN_RECURSION if any(part.recursive for part in problem.compiled.components) else FEWEST_FACTS
-    if threads == 1 or problem.compiled.numeric or _count_facts(problem.given) < fewest:
+    if threads == 1 or problem.compiled.numeric or _count_facts(problem) < _find_fewest(problem):
         return None
-    tasks: list[tuple[Problem, tuple[str, ...]]] = []
-    for stage in plan_stages(problem.compiled.source, problem.compiled.target.queries):
-        grid = problem.compiled.grid
-        target = replace(problem.compiled.target, queries=stage.queries, denominator=grid.denominator)
-        compiled = compile_program(stage.program, target)
-        if compiled.grid != grid:
-            return None
-        whole = Problem(compiled, problem.given, problem.symbols, endless=problem.endless)
-        buckets = _divide(whole, stage, threads, fewest)
-        if buckets is None:
-            return None
-        for number, bucket in enumerate(buckets):
-            # All buckets derive the same facts of copied predicates.
-            own = tuple(name for name in stage.queries if number == 0 or stage.key[name] is not None)
-            tasks.append((bucket, (*own, *bucket.violations)))
-    problem.symbols.ranks()
+    tasks = _plan_tasks(problem, threads)
+    if tasks is None:
+        return None
+    if any(rule.comparisons for rule in problem.compiled.rules):
+        problem.symbols.ranks()
     try:
-        solved = run_in_threads([partial(solve, bucket, until) for bucket, _ in tasks])
+        solved = run_in_threads([partial(solve, task.problem, until) for task in tasks])
     except Unsettled:
         return None
     found: dict[str, list[Extent]] = {}
-    for (bucket, names), extents in zip(tasks, solved, strict=True):
-        if any(len(extents[name].rows) for name in bucket.violations):
+    for task, extents in zip(tasks, solved, strict=True):
+        if any(len(extents[name].rows) for name in task.problem.violations):
             return None
-        if any(extents[name].left and extents[name].right for name in names):
+        if any(extents[name].left and extents[name].right for name in task.queries):
             return None
-        for name in names:
+        for name in task.queries:
             found.setdefault(name, []).append(extents[name])
     return {name: tuple(extents) for name, extents in found.items()}
 
 
-def _count_facts(given: Mapping[str, Rows]) -> int:
-    return sum(len(rows) for rows in given.values())
+def _count_facts(problem: Problem) -> int:
+    """Count the given facts that rules read."""
+    read = {literal.predicate for rule in problem.compiled.rules for literal in rule.body}
+    return sum(len(rows) for name, rows in problem.given.items() if name in read)
 
 
-def _divide(whole: Problem, stage: KeyStage, count: int, fewest: int) -> list[Problem] | None:
-    """Divide the problem of a stage into buckets; return None where most facts would be in one of them, or in all."""
-    given = {name: rows for name, rows in whole.given.items() if name in stage.key}
+def _find_fewest(problem: Problem) -> int:
+    """Return how many facts have to be there for the search for a split to be worthwhile."""
+    recursive = any(part.recursive for part in problem.compiled.components)
+    fewest = FEWEST_IN_RECURSION if recursive else FEWEST_FACTS
+    return max(fewest, FACTS_PER_SQUARED_RULES * len(problem.compiled.source.rules) ** 2)
+
+
+def _plan_tasks(problem: Problem, threads: int) -> list[_Task] | None:
+    """Divide the stages of a problem into tasks; return None where too little of it can be divided."""
+    grid = problem.compiled.grid
+    tasks: list[_Task] = []
+    divided = 0
+    for stage in plan_stages(problem.compiled.source, problem.compiled.target.queries):
+        target = replace(problem.compiled.target, queries=stage.queries, denominator=grid.denominator)
+        compiled = compile_program(stage.program, target)
+        if compiled.grid != grid:
+            return None
+        given = {name: rows for name, rows in problem.given.items() if name in stage.key}
+        whole = Problem(compiled, given, problem.symbols, endless=problem.endless)
+        buckets = _divide(given, stage, threads)
+        if buckets is None:
+            tasks.append(_Task(whole, stage.queries))
+            continue
+        divided += _count_facts(whole)
+        for number, bucket in enumerate(buckets):
+            # All buckets derive the same facts of copied predicates.
+            own = tuple(name for name in stage.queries if number == 0 or stage.key[name] is not None)
+            tasks.append(_Task(replace(whole, given=bucket, undefined={}), own))
+    return tasks if divided > LEAST_DIVIDED * _count_facts(problem) else None
+
+
+def _divide(given: Mapping[str, Rows], stage: KeyStage, count: int) -> list[dict[str, Rows]] | None:
+    """Divide the facts of a stage over buckets; return None where most would be in one of them, or in all."""
     hashed = {name: at for name in given if (at := stage.key[name]) is not None and len(given[name])}
     total = sum(len(given[name]) for name in hashed)
-    if total < fewest or _count_facts(given) - total > MOST_COPIED * total:
+    if not total or sum(map(len, given.values())) - total > MOST_COPIED * total:
         return None
     numbers = {name: find_buckets(given[name].args[at], count) for name, at in hashed.items()}
     sizes = sum(np.bincount(number, minlength=count) for number in numbers.values())
     if np.max(sizes) * count > LARGEST_SHARE * total:
         return None
     return [
-        replace(
-            whole,
-            given={
-                name: rows.where(numbers[name] == bucket) if name in numbers else rows for name, rows in given.items()
-            },
-            undefined={},
-        )
+        {name: rows.where(numbers[name] == bucket) if name in numbers else rows for name, rows in given.items()}
         for bucket in range(count)
     ]
 

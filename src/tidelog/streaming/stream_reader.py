@@ -26,7 +26,7 @@ from tidelog.data.relation import Columns, Relation
 from tidelog.data.schema import Schema
 from tidelog.errors import TidelogError
 from tidelog.language.file_errors import is_standard_input, open_input
-from tidelog.local_threads import map_ahead
+from tidelog.local_threads import iterate_ahead, map_ahead
 from tidelog.streaming.line_decoder import LineDecoder, is_line_form
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -81,8 +81,11 @@ def read_pieces(
 
     The last line of a source need not be terminated. After a request to stop, the line that is being read is left out.
     """
+    # A bad row must not be set aside before the reasoner has come that far.
+    ahead = bad_rows is None and _is_long(strip_predicate(path))
     if not is_fact_text(path) and not (is_live(strip_predicate(path)) and is_line_form(path)):
-        yield from _read_table_pieces(path, stop, bad_rows, schema)
+        pieces = _read_table_pieces(path, stop, bad_rows, schema)
+        yield from iterate_ahead(pieces) if ahead else pieces
         return
     decoder = LineDecoder(path, schema, bad_rows)
 

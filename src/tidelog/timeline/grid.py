@@ -58,7 +58,9 @@ class Grid:
 
     def to_time(self, at: int) -> Fraction:
         """Convert a grid position to its time; a gap becomes the point to its left."""
-        return Fraction(at // self.tick, self.denominator)
+        ticks = at // self.tick
+        # A whole number needs no greatest common divisor.
+        return Fraction(ticks) if self.denominator == 1 else Fraction(ticks, self.denominator)
 
     def _time(self, at: int) -> Time:
         if at in (NEG_INF, POS_INF):
