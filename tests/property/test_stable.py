@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise, product
 from math import inf
 from random import Random
@@ -12,7 +13,14 @@ import stable_random
 import tidelog as tl
 from stable_oracle import FiniteOracle, StableOracle, Word, atoms_of
 from tidelog.language.fact_text import format_fact
-from tidelog.stable import StableModel, StableReasoner, search_limits, solver_choice, stable_entails
+from tidelog.stable import (
+    StableModel,
+    StableReasoner,
+    search_limits,
+    solver_choice,
+    stable_consequences,
+    stable_entails,
+)
 from tidelog.stable.two_way_solver import TwoWaySolver
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -301,6 +309,51 @@ def test_programs_that_look_both_ways_against_the_definitions() -> None:
         assert set(found) == expected, seed
         several += len(found) > 1
     assert several > 10
+
+
+def _points(facts: Iterable[tl.Fact], lo: int, hi: int) -> set[tuple[str, int]]:
+    return {(f.predicate, t) for f in facts for t in range(lo, hi + 1) if f.interval.lo <= t <= f.interval.hi}
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_consequences_are_those_of_the_models(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all predicates at once, by each solver."""
+    monkeypatch.setattr(search_limits, "FEW_CHOICES", few)
+    several = 0
+    for seed in range(3000, 3100):
+        rng = Random(seed)
+        text = stable_random.generate_two_way_program(rng) if seed % 2 == 0 else stable_random.program(rng)
+        program, data = tl.Program.parse(text), tl.Dataset.parse(stable_random.facts(rng))
+        try:
+            models = [_points(m.facts, LO, HI) for m in tl.stable_models(program, data, models=0, between=(LO, HI))]
+        except tl.errors.Undecided:
+            continue
+        several += len(models) > 1
+        for predicate in sorted(program.predicates):
+            for mode in ("brave", "cautious"):
+                found = stable_consequences(program, data, predicate, mode=mode, between=(LO, HI))
+                assert found.satisfiable == bool(models), seed
+                combined = (set.union if mode == "brave" else set.intersection)(*models) if models else set()
+                expected = {point for point in combined if point[0] == predicate}
+                assert _points(found.facts, LO, HI) == expected, (seed, predicate, mode, text)
+    assert several > 4
+
+
+def test_consequences_of_a_pattern() -> None:
+    rules = "On(X, Y) :- Lamp(X, Y), not Off(X, Y). Off(X, Y) :- Lamp(X, Y), not On(X, Y). Bottom :- Off(hall, Y)."
+    program = tl.Program.parse(rules)
+    data = tl.Dataset.from_facts(["Lamp(hall,l1)@[0,3]", "Lamp(hall,l2)@[2,5]", "Lamp(attic,l1)@1", "On(attic,l9)@7"])
+
+    def facts(pattern: str, mode: str) -> list[str]:
+        return [format_fact(fact) for fact in stable_consequences(program, data, pattern, mode=mode).facts]
+
+    assert facts("On", "cautious") == ["On(attic,l9)@7", "On(hall,l1)@[0,3]", "On(hall,l2)@[2,5]"]
+    assert facts("On(_,l1)", "brave") == ["On(attic,l1)@1", "On(hall,l1)@[0,3]"]
+    assert facts("Off", "brave") == ["Off(attic,l1)@1"]
+    assert facts("Off", "cautious") == []
+    assert facts("Lamp(attic,_)", "cautious") == ["Lamp(attic,l1)@1"]
+    nothing = stable_consequences(tl.Program.parse("P :- A, not P."), tl.Dataset.parse("A@1"), "P", mode="cautious")
+    assert (nothing.satisfiable, nothing.facts) == (False, ())
 
 
 @pytest.mark.parametrize("mode", ["brave", "cautious"])

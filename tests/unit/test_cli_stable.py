@@ -138,3 +138,20 @@ def test_a_stream_is_answered_up_to_the_time_at_which_it_fails(sh: Shell) -> Non
     done = ran(sh, "r.dmtl --input d.facts")
     assert (done.code, done.out) == (2, "some Ann@1\nsome Bob@1\nall Ann@2\n")
     assert "no stable model is left from 3 on" in done.err
+
+
+def test_brave_and_cautious_facts_of_a_predicate(sh: Shell) -> None:
+    sh.write("rules.dmtl", "On(X) :- Lamp(X), not Off(X). Off(X) :- Lamp(X), not On(X). Bottom :- Off(hall).")
+    sh.write("data.facts", "Lamp(hall)@[0,3]\nLamp(attic)@2\n")
+    command = ("stable", "rules.dmtl", "data.facts")
+    ran = sh(*command, "--brave", "On")
+    assert (ran.code, ran.out) == (0, "On(attic)@2\nOn(hall)@[0,3]\n")
+    assert sh(*command, "--cautious", "On", "--between", "1,2").out == "On(hall)@[1,2]\n"
+    assert sh(*command, "--brave", "On(_)", "--format", "csv").out.splitlines()[1].startswith("some,On,attic")
+    ran = sh(*command, "--cautious", "Off")
+    assert (ran.code, ran.out) == (1, "")
+    ran = sh(*command, "--cautious", "On(hall)@2")
+    assert (ran.code, ran.out) == (0, "yes\n")
+    found = json.loads(sh(*command, "--cautious", "On", "--json").out)
+    assert found == {"pattern": "On", "mode": "cautious", "satisfiable": True, "facts": ["On(hall)@[0,3]"]}
+    assert sh(*command, "--brave", "On(hall)@2", "--format", "csv").code == 2

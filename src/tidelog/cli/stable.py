@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tidelog.cli.fact_output import FactOutput
     from tidelog.data.dataset import Dataset
     from tidelog.language.program import Program
+    from tidelog.stable.consequences import Consequences
     from tidelog.stable.models import StableModels
     from tidelog.stable.session import StableAnswers
     from tidelog.timeline.interval import Time
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StableQuestion:
-    """What is asked: stable models, one fact in some or in all of them, or answers along a stream."""
+    """What is asked: stable models, a fact or a predicate in some or in all of them, or answers along a stream."""
 
     models: int
     between: tuple[Time, Time] | None
@@ -80,8 +81,16 @@ class DisplayArguments:
     callback=parse_time_range,
     help="Print and distinguish models from LO to HI, both included. Default: the data's range.",
 )
-@click.option("--brave", metavar="FACT", help="Say whether FACT holds in some stable model.")
-@click.option("--cautious", metavar="FACT", help="Say whether FACT holds in all stable models.")
+@click.option(
+    "--brave",
+    metavar="FACT|P",
+    help="Say whether FACT holds in some stable model; for a predicate, print its facts that do.",
+)
+@click.option(
+    "--cautious",
+    metavar="FACT|P",
+    help="Say whether FACT holds in all stable models; for a predicate, print its facts that do.",
+)
 @click.option("--input", "source", metavar="STREAM", help="Follow a stream: what holds in some and in all models.")
 @click.option("--timeline", type=click.Choice(["rational", "integer"]), help="Always integer.")
 @click.option("--most", metavar="W", type=click.IntRange(min=1), help="Give up after W windows. Default: 500000.")
@@ -123,8 +132,6 @@ def stable(
         raise click.UsageError("give only one of --brave, --cautious and --input")
     if display.as_json and (display.form or display.file):
         raise click.UsageError("--json prints one object, and has no --format and no --output")
-    if (question.brave or question.cautious) and (display.form or display.file):
-        raise click.UsageError("--brave and --cautious print yes or no, and have no --format and no --output")
     require_single_stdin(rules, *data, question.source)
     program, dataset = load_program_and_data(rules, data, strict=strict, complete=question.source is None)
     try:
@@ -135,7 +142,7 @@ def stable(
             show_warnings((w for w in find_data_warnings(program, predicates) if w not in shown), strict)
             return code
         if question.brave is not None or question.cautious is not None:
-            return _print_answer(program, dataset, question, most or MOST_WINDOWS, display.as_json)
+            return _print_answer(program, dataset, question, most or MOST_WINDOWS, display)
         return _print_models(program, dataset, question, most or MOST_WINDOWS, display)
     except Undecided as problem:
         click.echo(str(problem), err=True)
@@ -148,16 +155,57 @@ def _print_progress(message: str) -> None:
     click.echo(f"tidelog: {message} ...", err=True)
 
 
-def _print_answer(program: Program, data: Dataset, question: StableQuestion, most: int, as_json: bool) -> int:
+def _print_answer(
+    program: Program, data: Dataset, question: StableQuestion, most: int, display: DisplayArguments
+) -> int:
+    from tidelog.stable.consequences import is_fact_pattern
     from tidelog.stable.entailment import stable_entails
 
     brave = question.brave is not None
     mode, fact = ("brave", question.brave) if brave else ("cautious", question.cautious)
     assert fact is not None
+    if is_fact_pattern(program, fact, question.between is not None):
+        return _print_consequences(program, data, question, most, display)
+    if display.form or display.file:
+        raise click.UsageError(
+            "--brave and --cautious print yes or no for a fact, and have no --format and no --output"
+        )
     show_warnings(program.find_question_warnings(fact), strict=False)
     answer = stable_entails(program, data, fact, mode=mode, most=most, progress=_print_progress).value
-    click.echo(json.dumps({"fact": fact, "mode": mode, "answer": answer}, ensure_ascii=False) if as_json else answer)
+    click.echo(
+        json.dumps({"fact": fact, "mode": mode, "answer": answer}, ensure_ascii=False) if display.as_json else answer
+    )
     return ANSWER_EXIT_CODES[answer]
+
+
+def _print_consequences(
+    program: Program, data: Dataset, question: StableQuestion, most: int, display: DisplayArguments
+) -> int:
+    """Print the facts of a predicate that hold in some or in all models."""
+    from tidelog.cli.labelled_facts import LabelledFact, render_labelled
+    from tidelog.language.fact_text import format_fact
+    from tidelog.stable.consequences import stable_consequences
+
+    mode: Literal["brave", "cautious"] = "brave" if question.brave is not None else "cautious"
+    pattern = question.brave or question.cautious or ""
+    found = stable_consequences(
+        program, data, pattern, mode=mode, between=question.between, most=most, progress=_print_progress
+    )
+    iso = data.dates if display.iso is None else display.iso
+    if display.as_json:
+        facts = [format_fact(fact, iso) for fact in found.facts]
+        shown = {"pattern": pattern, "mode": mode, "satisfiable": found.satisfiable, "facts": facts}
+        click.echo(json.dumps(shown, ensure_ascii=False))
+    elif not found.satisfiable:
+        click.echo("no stable model", err=True)
+    elif display.is_table:
+        rows = [LabelledFact("some" if mode == "brave" else "all", fact) for fact in found.facts]
+        display.output.write(render_labelled(rows, "models", display.output.form, iso))
+    else:
+        display.output.write("".join(format_fact(fact, iso) + "\n" for fact in found.facts).encode())
+    if question.between is None and found.satisfiable and not display.as_json:
+        _print_default_range(found, iso)
+    return 0 if found.facts else 1
 
 
 def _follow_stream(
@@ -249,7 +297,7 @@ def _print_models(
     return 0 if models.satisfiable else 1
 
 
-def _print_default_range(models: StableModels, iso: bool) -> None:
+def _print_default_range(models: StableModels | Consequences, iso: bool) -> None:
     """Say on standard error that models are printed only in the range of the data, since a model has no end."""
     from tidelog.language.time_text import format_iso
 

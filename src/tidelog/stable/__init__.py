@@ -1,6 +1,7 @@
 """Stable models over the integer timeline, for programs with negation in cycles.
 
-Start with `models` (`stable_models`) and `entailment` (`stable_entails`). Both choose a solver in `solver_choice`:
+Start with `models` (`stable_models`), `entailment` (`stable_entails`) and `consequences` (`stable_consequences`). They
+choose a solver in `solver_choice`:
 
 - `forward_solver` follows the direction in which the rules propagate. `initial_windows` finds the windows that an
   infinite past may end with, `slice_machine` moves them from one time point to the next, and `window_paths` combines

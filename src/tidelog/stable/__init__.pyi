@@ -2,6 +2,8 @@
 
 __all__: list[str]
 
+from tidelog.stable.consequences import Consequences as Consequences
+from tidelog.stable.consequences import stable_consequences as stable_consequences
 from tidelog.stable.entailment import stable_entails as stable_entails
 from tidelog.stable.models import StableModels as StableModels
 from tidelog.stable.models import stable_models as stable_models

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, TidelogError
@@ -20,12 +20,18 @@ def create_control(arguments: Sequence[str] = ()) -> clingo.Control:
     return clingo.Control(list(arguments), logger=lambda code, message: None)
 
 
-def add_ground_rules(control: clingo.Control, lines: Sequence[str]) -> dict[str, int]:
+def add_ground_rules(
+    control: clingo.Control, lines: Sequence[str], symbols: Mapping[str, tuple[int, ...]] | None = None
+) -> dict[str, int]:
     """Add ground rules to a solver, past clingo's grounder; return the literal of each atom by its name.
+
+    The atoms in `symbols` are shown, as `s` with these arguments: clingo looks for consequences among them.
 
     A line is `head :- body.`, a fact, a constraint, a choice `{ head }.` or `#project atom.`, with `, ` between the
     literals of a body.
     """
+    import clingo
+
     atoms: dict[str, int] = {}
     projected: list[int] = []
     with control.backend() as backend:
@@ -33,7 +39,9 @@ def add_ground_rules(control: clingo.Control, lines: Sequence[str]) -> dict[str,
         def number(name: str) -> int:
             atom = atoms.get(name)
             if atom is None:
-                atom = atoms[name] = backend.add_atom()
+                arguments = None if symbols is None else symbols.get(name)
+                symbol = None if arguments is None else clingo.Function("s", [clingo.Number(n) for n in arguments])
+                atom = atoms[name] = backend.add_atom(symbol)
             return atom
 
         for line in lines:

@@ -143,6 +143,10 @@ class ForwardComponent:
         """Tell whether there is a model."""
         return self.paths.dead_end is None
 
+    def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
+        """Yield spans of internal times, each with the atoms that hold in some or in all models."""
+        return self.paths.consequences(brave)
+
     def traces(self) -> Iterator[Trace]:
         """Yield one path for each way in which the visible atoms can hold on LO..HI."""
         spans = list(self.spans.items())

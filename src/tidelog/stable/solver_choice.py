@@ -43,6 +43,11 @@ class SolvedComponent(Protocol):
     def traces(self) -> Iterator[Trace]:
         """Yield one model for each way in which the visible atoms can hold on LO..HI; may raise `Undecided`."""
 
+    def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
+        """Yield spans of times that cover LO..HI, each with the visible atoms that hold in some or in all models.
+
+        Called only where there is a model; may raise `Undecided`."""
+
 
 class Solver(Protocol):
     """A method of finding the stable models of a problem."""

@@ -123,6 +123,26 @@ class TwoWayComponent:
         self.is_satisfiable()
         return chain(self._first_model, self._models)
 
+    def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
+        """Yield each time of LO..HI with the atoms that hold in some or in all models."""
+        pairs: set[tuple[int, int]] | None = None
+        if self.is_bounded:
+            timeline = next(self._list_sizes()).timeline
+            self._require_few_points(timeline)
+            pairs = self._find_consequences(self._encode(timeline), brave)
+        else:
+            for trace in self.traces():
+                model = {
+                    (atom, time)
+                    for time in range(self.lo, self.hi + 1)
+                    for i, atom in enumerate(self.component.derived)
+                    if trace.slices[time - trace.start] >> i & 1
+                }
+                pairs = model if pairs is None else pairs | model if brave else pairs & model
+        assert pairs is not None, "there is a model"
+        for time in range(self.lo, self.hi + 1):
+            yield time, time, sum(1 << i for i, atom in enumerate(self.component.derived) if (atom, time) in pairs)
+
     def is_given(self, atom: int, time: int) -> bool:
         return any(lo <= time <= hi for lo, hi in self.facts.get(atom, ()))
 
@@ -165,16 +185,28 @@ class TwoWayComponent:
         self._require_few_points(timeline)
         self.limit.activity = f"searching for models from {timeline.first} to {timeline.last}"
         text = self._encode(timeline)
-        shown = [
-            name
-            for i in self.visible
-            for time in range(self.lo, self.hi + 1)
-            if (name := text.at(self.component.derived[i], time)) != FALSE
-        ]
+        shown = self._name_shown(text.at)
         text.lines += [f"#project {name}." for name in shown]
         options = ["--models=0", "--project=project"] if shown else ["--models=1"]
         for model in self._solve_text(text.lines, options):
             yield self._build_trace(model, timeline)
+
+    def _name_shown(self, at: At) -> dict[str, tuple[int, int]]:
+        """Return the names of the visible atoms in LO..HI that may hold, with the atom and its time."""
+        pairs = [(self.component.derived[i], time) for i in self.visible for time in range(self.lo, self.hi + 1)]
+        return {name: pair for pair in pairs if (name := at(*pair)) != FALSE}
+
+    def _find_consequences(self, text: ClingoEncoding, brave: bool) -> set[tuple[int, int]]:
+        """Return the visible atoms in LO..HI that hold in some, or in all, stable models of a program."""
+        solver = create_control(["--models=0", f"--enum-mode={'brave' if brave else 'cautious'}"])
+        add_ground_rules(solver, text.lines, self._name_shown(text.at))
+        pairs: set[tuple[int, int]] = set()
+        with solver.solve(yield_=True) as handle:
+            for model in handle:  # each one is better than the one before; the last one is final
+                self.limit.count_windows(1)
+                arguments = (symbol.arguments for symbol in model.symbols(shown=True))
+                pairs = {(atom.number, time.number) for atom, time in arguments}
+        return pairs
 
     def _require_few_points(self, timeline: FoldedTimeline) -> None:
         """Raise `Undecided` where clingo would get too many rules."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 
 from tidelog.stable.given_atoms import GivenAtoms
 from tidelog.stable.initial_windows import InitialWindows
@@ -179,6 +181,22 @@ class WindowPaths:
                 visible.pop()
             else:
                 return
+
+    def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
+        """Yield spans of time, each with the atoms that hold on some path, or on all paths."""
+        if self._single_path is not None:
+            yield from ((self.first + i, self.first + i, slice) for i, slice in enumerate(self._single_path))
+            return
+        for span, after in zip(self.spans, [*self.spans[1:], None], strict=True):
+            if span.last > span.first:
+                yield span.first, span.last - 1, self._combine_steps(span, span.windows, brave)
+            targets = self.end if after is None else after.windows
+            yield span.last, span.last, self._combine_steps(span, targets, brave)
+
+    def _combine_steps(self, span: WindowSpan, targets: Windows, brave: bool) -> int:
+        """Return the atoms of some, or of all, slices of the steps from a span to the given windows."""
+        slices = [s for w in span.windows for after, s in self.machine.find_steps(w, span.given) if after in targets]
+        return reduce(or_ if brave else and_, slices)
 
     def _group_steps(self, windows: Windows, given: int, targets: Windows, shown: int) -> dict[int, Windows]:
         """Return the windows after a step, grouped by the visible atoms of the step."""
