@@ -132,8 +132,8 @@ def test_background_facts_hold_before_the_data() -> None:
 def test_backward_propagating_programs_are_mirrored() -> None:
     rules = "P :- Diamondplus[1,1] P, not Q. Q :- Diamondplus[4,4] End."
     assert list_facts(rules, "P@3\nEnd@3", (-5, 3)) == [["End@3", "P@[0,3]", "Q@-1"]]
-    with pytest.raises(tl.TidelogError, match="TL322"):
-        find_models(rules, "P@[3,inf)")
+    assert list_facts(rules, "P@[3,inf)\nEnd@3", (-5, 4)) == [["End@3", "P@[0,4]", "Q@-1"]]
+    assert answer(rules, "P@[3,inf)\nEnd@3", "P@[0,inf)", "cautious") == "yes"
 
 
 def test_rules_that_look_ahead_without_a_cycle_are_decided() -> None:
@@ -257,6 +257,34 @@ def to_word(model: StableModel) -> tuple[Word, int]:
     end = max(int(after.start) - 1 if after else HI + 50, HI)
     slices = appearance(model, begin - left, end + right)
     return Word(begin, slices[:left], slices[left:]), right
+
+
+def test_data_from_the_beginning_of_time_against_the_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_past, undecided = 0, 0
+    for seed in range(7000, 7030):
+        rng = Random(seed)
+        program = tl.Program.parse(stable_random.program(rng))
+        past = f"{rng.choice('EP')}@(-inf,{rng.randint(-1, 3)}]"
+        data = tl.Dataset.parse(f"{stable_random.facts(rng)}\n{past}")
+        given = tuple((f.predicate, float(f.interval.lo), float(f.interval.hi)) for f in data)
+        oracle = StableOracle(program.rules, given)
+        found = list(tl.stable_models(program, data, models=0, between=(LO, HI)))
+        appearances = {appearance(model) for model in found}
+        for model in found[:5]:
+            whole, right = to_word(model)
+            assert oracle.is_stable(whole, right, SETTLED), (seed, model.to_json())
+        assert oracle.find_models(atoms_of(program.rules, given), LO, HI, SETTLED) <= appearances, seed
+        with_past += any(model.repeats_before is not None for model in found)
+        with monkeypatch.context() as patched:
+            patched.setattr(solver_choice, "build_solvers", lambda problem, limit: [TwoWaySolver(problem, limit)])
+            try:
+                both_ways = list(tl.stable_models(program, data, models=0, between=(LO, HI)))
+            except tl.errors.Undecided:
+                undecided += 1
+            else:
+                assert {appearance(model) for model in both_ways} == appearances, seed
+    assert with_past > 12
+    assert undecided < 4
 
 
 @pytest.mark.parametrize("block", range(4))

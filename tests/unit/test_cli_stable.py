@@ -83,7 +83,6 @@ def test_temporal_datalog_programs_have_stable_models(sh: Shell) -> None:
     "rules, data, arguments, code",
     [
         ("P(X) :- not Q(X).", "Q(a)@0", "", "TL101"),
-        ("P :- Q, not R.", "Q@(-inf,3]", "", "TL322"),
         ("P :- Q, not R.", "Q@1/2", "", "TL325"),
         ("P :- Diamondminus[0,1/2] Q, not R.", "Q@1", "", "TL325"),
         ("P :- Q, not R.", "Q@1", "--timeline rational", "TL321"),

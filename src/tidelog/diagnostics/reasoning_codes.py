@@ -178,11 +178,11 @@ REASONING_CODES = (
     ),
     DiagnosticEntry(
         "TL322",
-        "a timed fact without a beginning or an end, for stable models",
+        "a timed fact without a beginning, for stable models of a stream",
         Example(
             "command",
-            "printf 'Smoke(hall)@(-inf,3]' > data.facts\ntidelog stable rules.dmtl data.facts",
-            "printf 'Smoke(hall)@[0,3]' > data.facts\ntidelog stable rules.dmtl data.facts",
+            "printf 'Smoke(hall)@(-inf,3]' > past.facts\ntidelog stable rules.dmtl past.facts --input data.facts",
+            "printf 'Smoke(hall)@[0,3]' > past.facts\ntidelog stable rules.dmtl past.facts --input data.facts",
         ),
     ),
     DiagnosticEntry(

@@ -96,33 +96,24 @@ def collect_fact_intervals(data: Dataset) -> dict[GroundAtom, tuple[Pair, ...]]:
     return {atom: tuple(coalesce(pairs)) for atom, pairs in intervals.items()}
 
 
-def require_bounded_facts(problem: Problem, mirrored: bool) -> None:
-    """Raise unless all timed facts begin at some time or, where time is mirrored, end at some time."""
+def require_beginnings(problem: Problem) -> None:
+    """Raise unless all timed facts begin at some time, as a stream needs."""
     problems = []
     for (predicate, args), pairs in problem.facts.items():
         for lo, hi in pairs:
-            if (hi == POS_INF and lo != NEG_INF) if mirrored else (lo == NEG_INF and hi != POS_INF):
+            if lo == NEG_INF and hi != POS_INF:
                 values = tuple(problem.data.symbols.value(a) for a in args)
                 text = format_fact(Fact(predicate, values, GRID.to_interval(lo, hi)), problem.data.dates)
-                problems.append(_describe_unbounded(text, mirrored))
+                problems.append(
+                    Diagnostic(
+                        "TL322",
+                        f"the timed fact {text} holds from -inf on",
+                        law="in a stream, timed facts begin at some time; facts without a time hold always",
+                        help="give it a beginning, or leave out --input: without it, such facts are accepted",
+                    )
+                )
     if problems:
         raise TidelogError(problems[:20])
-
-
-def _describe_unbounded(fact: str, mirrored: bool) -> Diagnostic:
-    if mirrored:
-        return Diagnostic(
-            "TL322",
-            f"the timed fact {fact} continues to inf",
-            law="where rules only look ahead, timed facts must end at some time",
-            help="give it an end, or leave out the time of a fact that always holds",
-        )
-    return Diagnostic(
-        "TL322",
-        f"the timed fact {fact} holds from -inf on",
-        law="stable models need timed facts that begin at some time; facts without a time hold always",
-        help="give it a beginning, or leave out the time of a fact that always holds",
-    )
 
 
 def require_finite_range(lo: Time, hi: Time) -> Pair:

@@ -29,7 +29,7 @@ from tidelog.session import Step
 from tidelog.stable.clingo_control import create_control
 from tidelog.stable.grounding import GroundAtom
 from tidelog.stable.normal_form import NormalRule, orient_forward
-from tidelog.stable.problem import GRID, collect_fact_intervals, prepare_data, prepare_problem, require_bounded_facts
+from tidelog.stable.problem import GRID, collect_fact_intervals, prepare_data, prepare_problem, require_beginnings
 from tidelog.stable.search_limits import MOST_WINDOWS
 from tidelog.stable.stream_components import Facts, NoWindowLeft, StreamComponents
 from tidelog.streaming.fact_input import read_fact
@@ -101,7 +101,7 @@ class StableReasoner:
             raise _looks_ahead_error()
         self._rules = forward.rules
         _require_bound_variables(program, forward.rules)
-        require_bounded_facts(self._problem, mirrored=False)
+        require_beginnings(self._problem)
         self._symbols = symbols or self._problem.data.symbols
         self._heads = {head.predicate for rule in program.rules if (head := head_atom(rule)) is not None}
         self._components = StreamComponents(forward.rules, self._symbols, most)

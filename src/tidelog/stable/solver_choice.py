@@ -9,7 +9,7 @@ from tidelog.errors import Undecided
 from tidelog.stable.forward_solver import ForwardSolver
 from tidelog.stable.grounding import GroundAtom, Grounding
 from tidelog.stable.normal_form import orient_forward
-from tidelog.stable.problem import Problem, require_bounded_facts
+from tidelog.stable.problem import Problem
 from tidelog.stable.question import Question
 from tidelog.stable.search_limits import SearchLimit
 from tidelog.stable.two_way_solver import TwoWaySolver
@@ -79,7 +79,6 @@ def build_solvers(problem: Problem, limit: SearchLimit) -> Iterator[Solver]:
     or that limit is reached, the last one searches for models that repeat at both ends.
     """
     program = orient_forward(problem.rules)
-    require_bounded_facts(problem, mirrored=program is not None and program.mirrored)
     if program is not None:
         yield ForwardSolver(problem, program, limit.restart_with_few_choices())
         yield TwoWaySolver(problem, limit.restart(), bounded_only=True)
