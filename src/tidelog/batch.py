@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.compiler.compiled_program import CompiledProgram, Target
 from tidelog.compiler.passes import compile_program
@@ -26,6 +25,7 @@ from tidelog.engine.fixpoint import solve
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError, Undecided
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time, to_time
 from tidelog.model import Answer, Model

@@ -14,12 +14,7 @@ from typing import Any
 from tidelog.analysis.distribution import Distribution, describe_distribution, distribution_to_json, plan_distribution
 from tidelog.analysis.fragments import FRAGMENTS, find_fragments
 from tidelog.analysis.memory_bounds import MemoryBounds, StreamProfile, compute_memory_bounds
-from tidelog.analysis.predicate_graph import (
-    find_predicate_components,
-    find_strata,
-    is_constraint,
-    restrict_to_query,
-)
+from tidelog.analysis.predicate_graph import find_predicate_components, find_strata, restrict_to_query
 from tidelog.analysis.program_warnings import find_program_warnings
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.analysis.temporal_recursion import find_unordered_negation
@@ -29,6 +24,7 @@ from tidelog.compiler.passes import check_program
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import is_constraint
 from tidelog.language.syntax import Rule
 from tidelog.language.wording import plural
 from tidelog.timeline.interval import Time, TimelineName, format_time

@@ -9,7 +9,7 @@ import pytest
 
 from locations import SOURCES
 
-DECORATORS = {"kernel", "allocating_kernel", "inlined_kernel", "inlined_allocating_kernel"}
+DECORATORS = {"kernel", "allocating_kernel", "inlined_kernel"}
 #: What kernels may use of numpy: `interpreter` has a stand-in for each.
 OF_NUMPY = {"int64", "uint64", "zeros", "empty"}
 

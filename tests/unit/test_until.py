@@ -9,8 +9,8 @@ import pytest
 import tidelog as tl
 from behaviour import Behaviour, load_cases
 from shell import Shell
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.language.fact_text import format_fact
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.analysis.predicate_graph import body_atoms, head_atom
+from tidelog.analysis.predicate_graph import body_atoms
 from tidelog.analysis.rule_locality import Key, RuleShape, alias_name, find_guard, find_key_terms, needs_guard
 from tidelog.analysis.split_rules import describe_hidden, is_part, split_rules
 from tidelog.analysis.split_search import RuleUnit, SplitPlan, StageDraft, search_split
@@ -24,6 +24,7 @@ from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import group_variables
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Variable
 
 

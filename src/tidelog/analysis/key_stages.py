@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.analysis.rule_locality import Guard, Key, RuleShape, find_guard, needs_guard
 from tidelog.analysis.split_search import search_split
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.validation import rule_atoms
 
 

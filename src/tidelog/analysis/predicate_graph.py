@@ -14,7 +14,8 @@ from typing import TypeVar
 from tidelog.errors import Diagnostic
 from tidelog.language import validation
 from tidelog.language.program import Program
-from tidelog.language.syntax import Atom, Bottom, Formula, Literal, Rule, Unary
+from tidelog.language.rule_heads import head_atom, is_constraint
+from tidelog.language.syntax import Atom, Literal, Rule
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -94,24 +95,6 @@ def reachable(starts: Iterable[Node], successors: Callable[[Node], Iterable[Node
                 seen.add(node)
                 pending.append(node)
     return seen
-
-
-def head_atom(rule: Rule) -> Atom | None:
-    """Return the atom under the boxes of a head; None for Top and Bottom."""
-    head = _without_boxes(rule)
-    return head if isinstance(head, Atom) else None
-
-
-def is_constraint(rule: Rule) -> bool:
-    """Return whether the head is Bottom, possibly under boxes."""
-    return isinstance(_without_boxes(rule), Bottom)
-
-
-def _without_boxes(rule: Rule) -> Formula:
-    head = rule.head
-    while isinstance(head, Unary):
-        head = head.arg
-    return head
 
 
 def find_needed_rules(rules: Sequence[Rule], wanted: Iterable[str]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, head_atom
+from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.bindings import (
     expression_variables,
@@ -21,6 +21,7 @@ from tidelog.language.bindings import (
 )
 from tidelog.language.hidden_predicates import is_internal
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
     BodyLiteral,
     Comparison,

@@ -31,10 +31,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import assert_never
 
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import has_value_without_rows, literal_variables, outer_variables
 from tidelog.language.hidden_predicates import BUCKET, hidden_name
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.substitution import substitute_literal
 from tidelog.language.syntax import (
     Aggregate,

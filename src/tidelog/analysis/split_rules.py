@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from tidelog.analysis.predicate_graph import find_predicate_components, head_atom
+from tidelog.analysis.predicate_graph import find_predicate_components
 from tidelog.analysis.rule_locality import find_equal_terms
 from tidelog.language.aggregate_checks import body_aggregates, map_aggregates
 from tidelog.language.bindings import (
@@ -32,6 +32,7 @@ from tidelog.language.bindings import (
 )
 from tidelog.language.hidden_predicates import BUCKET, hidden_name, is_hidden
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,

@@ -18,10 +18,10 @@ from tidelog.analysis.predicate_graph import (
     describe_negative_cycle,
     find_components,
     find_predicate_components,
-    head_atom,
 )
 from tidelog.analysis.time_reach import find_reads, head_distance
 from tidelog.errors import Diagnostic
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Rule
 from tidelog.timeline.interval import Time, TimelineName
 

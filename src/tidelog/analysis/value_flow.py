@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.analysis.predicate_graph import find_predicate_components, head_atom
+from tidelog.analysis.predicate_graph import find_predicate_components
 from tidelog.errors import Place
 from tidelog.language.bindings import bound_outside, expression_variables, group_variables
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.substitution import substitute_expression, substitute_literal
 from tidelog.language.syntax import (
     Aggregate,

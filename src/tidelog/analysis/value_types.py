@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from tidelog.analysis.expression_types import Conflict, PositionTypes, bind_rule_types, can_miss, check_expressions
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.analysis.value_columns import (
     Position,
     ValueColumn,
@@ -23,6 +22,7 @@ from tidelog.errors import Diagnostic
 from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import outer_variables
 from tidelog.language.printer import format_term
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Atom, Constant, Literal, Rule, Term, Variable
 from tidelog.language.validation import body_atoms, locate
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from tidelog.compiler.compiled_program import CompiledProgram, StreamBounds
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
-from tidelog.compiler.late_rows import find_late_rows
 from tidelog.compiler.normalise_streams import find_timeless, is_about_any_time
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
@@ -87,7 +86,7 @@ def compute_bounds(
         # Aggregations take each piece of a row once. Pieces that begin after the present are put off, though they may
         # overlap one that does not, so that one has to be there till then.
         retention[step.input.predicate] = max(retention[step.input.predicate], 0)
-    for step, late in find_late_rows(rules, compiled.calculations, compiled.aggregations).items():
+    for step, late in compiled.late_rows.items():
         if late.looks_back:
             # Rows that become known late are derived from the facts of the window.
             kept = max(0, delay[step.input.predicate]) + window_of(step, compiled.grid)[1] + compiled.grid.tick

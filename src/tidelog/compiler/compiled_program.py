@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tidelog.compiler.flat_rules import FlatRule, Op
 from tidelog.language.core_rules import Aggregation, Calculation
@@ -14,6 +14,9 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Rule
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import TimelineName
+
+if TYPE_CHECKING:
+    from tidelog.compiler.late_rows import LateRows
 
 #: The engines: everything that holds for all time, a standing query over a stream, stable models.
 EngineName = Literal["batch", "stream", "stable"]
@@ -145,6 +148,13 @@ class CompiledProgram:
     def numeric_edges(self) -> tuple[tuple[str, str], ...]:
         """The predicates that calculations and aggregations derive, each with the one that it is derived from."""
         return tuple((step.head.predicate, step.input.predicate) for step in self.steps)
+
+    @cached_property
+    def late_rows(self) -> Mapping[Aggregation, LateRows]:
+        """The aggregations whose rows may become known late."""
+        from tidelog.compiler.late_rows import find_late_rows
+
+        return find_late_rows(self.rules, self.calculations, self.aggregations)
 
     @property
     def numeric(self) -> bool:

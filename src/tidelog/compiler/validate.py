@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tidelog.analysis.predicate_graph import body_atoms, head_atom
+from tidelog.analysis.predicate_graph import body_atoms
 from tidelog.analysis.rule_ranges import rule_ranges
 from tidelog.compiler.compiled_program import CompiledProgram, EngineName
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
 from tidelog.language.wording import plural
 from tidelog.timeline.interval import Time, TimelineName

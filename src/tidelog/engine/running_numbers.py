@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.compiler.compiled_program import CompiledProgram
-from tidelog.compiler.late_rows import find_late_rows
 from tidelog.data.relation import finer, refine_pairs
 from tidelog.data.symbol_table import Symbols
 from tidelog.engine import store_tables
@@ -34,7 +33,6 @@ class RunningNumbers:
         self._numbers = {name: number for number, name in enumerate(form.names)}
         self._arrived: dict[Aggregation, list[Rows]] = {step: [] for step in form.aggregations}
         self._until = dict.fromkeys(form.aggregations, NEG_INF - 1)
-        self._late_rows = find_late_rows(form.rules, form.calculations, form.aggregations)
         #: The aggregations that have got rows from before the position up to which they were computed.
         self._outdated: set[Aggregation] = set()
 
@@ -50,14 +48,14 @@ class RunningNumbers:
                 if aggregation.input.predicate == name:
                     moved = self._move(aggregation, rows)
                     self._arrived[aggregation].append(moved)
-                    if aggregation in self._late_rows and (moved.lo <= self._until[aggregation]).any():
+                    if aggregation in self.form.late_rows and (moved.lo <= self._until[aggregation]).any():
                         self._outdated.add(aggregation)
             self._require_look_back(name)
         return _concatenate(records)
 
     def _require_look_back(self, arrived: str) -> None:
         """Raise if facts have arrived that bring late rows to an aggregation that cannot look back for them."""
-        for step, late in self._late_rows.items():
+        for step, late in self.form.late_rows.items():
             if arrived in late.sources and not late.looks_back and self._until[step] >= NEG_INF:
                 rule = self.form.source.rules[step.origin]
                 message = f"the aggregate in `{rule.text}` got a new value to compare with after the stream had begun"

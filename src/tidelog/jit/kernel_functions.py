@@ -110,15 +110,6 @@ def inlined_kernel(function: F) -> F:
     return _make(function, nogil=True, forceinline=True, _nrt=False)
 
 
-def inlined_allocating_kernel(function: F) -> F:
-    """Make a part of a kernel that allocates arrays or calls one that does, always inlined into its callers.
-
-    A call would copy every array of its arguments and count references to each, about a microsecond for the tables of
-    a store.
-    """
-    return _make(function, nogil=True, forceinline=True)
-
-
 def interpret_as(function: Callable[..., Any]) -> Callable[[F], F]:
     """Let a function stand for a kernel where it is interpreted: one that is faster, or needs no numba."""
 

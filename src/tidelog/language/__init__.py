@@ -14,6 +14,6 @@ and is what the rest of tidelog uses. Text passes through, in order:
 
 `printer` and `formatter` print rules, `fact_text` and `time_text` read and print facts and times, `time_like` accepts
 times of other Python types, and `syntax_json` and `program_json` store rules in saved states. `pygments_lexers`
-highlights them. `toml_tables` and `toml_places` read pipeline and schema files. `hidden_predicates`, `comparisons`,
-`wording` and `file_errors` are small helpers that all packages share.
+highlights them. `toml_tables` and `toml_places` read pipeline and schema files. `rule_heads`, `hidden_predicates`,
+`comparisons`, `wording` and `file_errors` are small helpers that all packages share.
 """

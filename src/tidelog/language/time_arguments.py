@@ -12,16 +12,15 @@ from fractions import Fraction
 from tidelog.errors import TidelogError
 from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import find_equations
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,
-    Atom,
     BodyLiteral,
     Expression,
     Fact,
     Operation,
     Rule,
-    Unary,
     Value,
     Variable,
 )
@@ -42,7 +41,7 @@ def find_time_arguments(rules: Iterable[Rule]) -> dict[str, tuple[int, ...]]:
     >>> find_time_arguments(rules)
     {'Since': (1,), 'Old': (0,)}
     """
-    rules = [rule for rule in rules if _find_head(rule) is not None]
+    rules = [rule for rule in rules if head_atom(rule) is not None]
     if not any(a.function is AggregateFunction.START for rule in rules for a in body_aggregates(rule.body)):
         return {}
     times: _Places = set()
@@ -75,27 +74,20 @@ def _read_date(value: Value) -> Value:
     return time if dated and isinstance(time, Fraction) else value
 
 
-def _find_head(rule: Rule) -> Atom | None:
-    head = rule.head
-    while isinstance(head, Unary):
-        head = head.arg
-    return head if isinstance(head, Atom) else None
-
-
 def _is_always_time(place: tuple[str, int], rules: Iterable[Rule], times: _Places) -> bool:
     deriving = (rule for rule in rules if place in _head_places(rule))
     return all(place in _derive_times(rule, times) for rule in deriving)
 
 
 def _head_places(rule: Rule) -> Iterator[tuple[str, int]]:
-    head = _find_head(rule)
+    head = head_atom(rule)
     assert head is not None
     return ((head.predicate, position) for position in range(len(head.args)))
 
 
 def _derive_times(rule: Rule, times: _Places) -> Iterator[tuple[str, int]]:
     """Yield the places of a rule's head that get a time."""
-    head = _find_head(rule)
+    head = head_atom(rule)
     assert head is not None
     for position, term in enumerate(head.args):
         if _is_time(term, rule.body, times):

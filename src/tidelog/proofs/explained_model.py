@@ -8,11 +8,12 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING
 
-from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, find_predicate_components, head_atom
+from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, find_predicate_components
 from tidelog.batch import BatchRun, prepare_run, solve_run
 from tidelog.engine.extent import Extent, Tail
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.validation import rule_atoms
 from tidelog.proofs.decoder import Decoder
 from tidelog.proofs.encoded_rules import (

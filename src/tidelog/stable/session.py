@@ -12,7 +12,6 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Self
 
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.compiler.violations import describe_violation
 from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
@@ -22,6 +21,7 @@ from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import is_hidden, is_violation
 from tidelog.language.program_json import program_from_json, program_to_json
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
 from tidelog.language.syntax_json import value_from_json, value_to_json
 from tidelog.language.time_like import TimeLike, to_dated_time, to_integer_time

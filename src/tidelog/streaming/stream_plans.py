@@ -12,7 +12,6 @@ from tidelog.compiler.bound_memory import pushes_forward
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.encode import Numbering, encode_plans
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, variables_of
-from tidelog.compiler.late_rows import find_late_rows
 from tidelog.compiler.opcodes import Code
 from tidelog.compiler.order_joins import Plan, SizeOf, order_joins
 from tidelog.engine import agenda, store_tables
@@ -137,8 +136,8 @@ def build_engine(
     if any(rule.comparisons for rule in compiled.rules):
         store.ranks = np.asarray(ranks(), np.int64)
     store.preds[[numbers[name] for name in compiled.transient], store_tables.TRANSIENT] = 1
-    late = find_late_rows(compiled.rules, compiled.calculations, compiled.aggregations).values()
-    logged = {source for _, source in compiled.numeric_edges} | {name for found in late for name in found.sources}
+    late = {name for found in compiled.late_rows.values() for name in found.sources}
+    logged = {source for _, source in compiled.numeric_edges} | late
     store.preds[[numbers[name] for name in logged], store_tables.LOGGED] = 1
     store.preds[[numbers[name] for name in compiled.bounds.standing], store_tables.MAY_STAND] = 1
     plans = plan_stream(compiled, lambda name: store.size(numbers[name]))

@@ -17,10 +17,11 @@ from functools import lru_cache
 from math import isinf
 
 from tidelog.analysis.memory_bounds import greatest_common_divisor
-from tidelog.analysis.predicate_graph import body_atoms, head_atom
+from tidelog.analysis.predicate_graph import body_atoms
 from tidelog.analysis.time_reach import find_reads
 from tidelog.errors import TidelogError
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Rule, Top
 from tidelog.timeline.interval import Interval, Time, TimelineName
 from tidelog.windows.body_freezing import FrozenRule, abstract_rule, freeze_rule, range_endpoints

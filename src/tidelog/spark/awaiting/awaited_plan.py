@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.hypothetical.key_split import KeySplit, find_key_split
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.spark.awaiting.awaited_bucket import create_session
 from tidelog.spark.awaiting.change_rows import build_query_atom
 from tidelog.spark.plan.fact_columns import FactColumns

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.analysis.predicate_graph import head_atom
 from tidelog.data.dataset import Dataset
 from tidelog.language.bindings import find_equations
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tidelog.analysis.predicate_graph import body_atoms, find_components, head_atom
+from tidelog.analysis.predicate_graph import body_atoms, find_components
 from tidelog.analysis.rule_ranges import rule_ranges
 from tidelog.language.program import Program
+from tidelog.language.rule_heads import head_atom
 
 
 def find_endless_predicates(program: Program) -> frozenset[str]:
