@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidelog.analysis.predicate_graph import body_atoms, head_atom
+from tidelog.analysis.predicate_graph import body_atoms
+from tidelog.language.rule_heads import head_atom
 from tidelog.page.timeline_data import GIVEN, Timeline
 
 if TYPE_CHECKING:
