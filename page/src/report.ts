@@ -98,7 +98,7 @@ function toolbar(timeline: Timeline, awaited: boolean, gaps: boolean): HTMLEleme
     h("span", { class: "legend", "aria-label": "Legend" },
       key("given", "given"), key("derived", "derived"), awaited && key("awaited", "awaited"),
       key("closed", "end included"), key("open", "end excluded"), key("point", "point")),
-    h("span", { class: "hint" }, `Drag to move, Ctrl + wheel to zoom, click an interval for its proof${gaps ? " and an empty spot for why not" : ""}; arrow keys, Enter and N work, too.`),
+    h("span", { class: "hint" }, `Drag to move, Ctrl + wheel to zoom; click an interval for its proof${gaps ? ", an empty spot for why not" : ""}.`),
   );
 }
 

@@ -144,6 +144,29 @@ def test_a_watched_reasoner_names_its_slowest_rules(board: LiveBoard, monkeypatc
     assert [cost["seconds"] for cost in found] == [round(cost.seconds, 6) for cost in slowest()]
 
 
+def test_a_slow_look_at_the_state_does_not_stop_the_page(board: LiveBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, used = [100.0], [0.0]
+
+    def use_time() -> float:
+        used[0] += 60  # every look takes a minute
+        return used[0]
+
+    monkeypatch.setattr("tidelog.page.live_observer.monotonic", lambda: clock[0])
+    monkeypatch.setattr("tidelog.page.live_observer.thread_time", use_time)
+    reasoner, watching = tl.Reasoner(tl.Program.parse(RULES), "Hot"), BoardObserver(board, None)
+
+    def known_after(t: int) -> str:
+        reasoner.push(t, ["High(a)"])
+        watching.pause(reasoner)
+        return str(board.status()["watermark"])
+
+    assert known_after(1) == "1"
+    clock[0] += 4
+    assert known_after(2) == "1"  # it rests
+    clock[0] += 1
+    assert known_after(3) == "3"
+
+
 # What holds now
 
 

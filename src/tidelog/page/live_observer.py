@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING
 
 from tidelog.language.fact_text import format_fact
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from tidelog.streaming.answers import Answers, StreamStep
     from tidelog.streaming.reasoner import Reasoner
 
-#: The share of time that reading the reasoner's state may take.
+#: The share of time that reading the reasoner's state may take, and the longest pause in seconds that follows from it.
 _SHARE = 0.05
+_LONGEST_PAUSE = 5.0
 #: The most answers that are formatted at once.
 _ANSWERS = 50
 #: Seconds between two readings of what rules cost, and how many rules are reported.
@@ -61,15 +62,14 @@ class BoardObserver:
 
     def pause(self, reasoner: Reasoner) -> None:
         self._report_steps()
-        began = monotonic()
+        began, used = monotonic(), thread_time()
         if began < self._next:
             return
         if began >= self._next_costs:
             self._report_costs(reasoner)
             self._next_costs = began + _COSTS_EVERY
         self._report_state(reasoner)  # last, since reasons of alerts may take a while
-        now = monotonic()
-        self._next = now + (now - began) / _SHARE
+        self._next = monotonic() + min((thread_time() - used) / _SHARE, _LONGEST_PAUSE)
 
     def report_now(self, reasoner: Reasoner) -> None:
         """Report the state of the reasoner now, no matter when it was last reported."""
