@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, Token
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -43,6 +45,13 @@ def restore_threads(before: Token[int | None]) -> None:
     _chosen.reset(before)
 
 
+def _make_pool(count: int) -> ThreadPoolExecutor:
+    """Make a pool of threads; its module is imported only here, because small inputs need none."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(count)
+
+
 def run_in_threads(parts: Sequence[Callable[[], T]]) -> list[T]:
     """Run all parts at once and return their results in order; raise the first error, once all parts have ended.
 
@@ -51,7 +60,7 @@ def run_in_threads(parts: Sequence[Callable[[], T]]) -> list[T]:
     """
     if len(parts) <= 1:
         return [part() for part in parts]
-    with ThreadPoolExecutor(len(parts) - 1) as pool:
+    with _make_pool(len(parts) - 1) as pool:
         others = [pool.submit(part) for part in parts[1:]]
         first = parts[0]()
         return [first, *(other.result() for other in others)]
@@ -70,7 +79,7 @@ def map_ahead(function: Callable[[Item], T], items: Iterable[Item]) -> Iterator[
         yield from map(function, items)
         return
     waiting: deque[Future[T]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
+    with _make_pool(threads) as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))
@@ -92,7 +101,7 @@ def iterate_ahead(items: Iterator[T]) -> Iterator[T]:
     if count_threads() == 1:
         yield from items
         return
-    with ThreadPoolExecutor(1) as pool:
+    with _make_pool(1) as pool:
         coming = pool.submit(_take, items)
         while found := coming.result():
             coming = pool.submit(_take, items)
