@@ -1,7 +1,8 @@
 """The benchmark table: `make bench`, or `make bench BENCH_FLAGS=--large` for more facts.
 
-Times are CPU seconds of this process, the best of several runs. tidelog is warm: every measured call has run once on a
-small input before, so that compiled kernels are loaded. Compare only rows of the same run.
+Times are CPU seconds of this process with one thread, unless a row says otherwise, the best of several runs. tidelog is
+warm: every measured call has run once on a small input before, so that compiled kernels are loaded. Compare only rows
+of the same run.
 """
 
 from __future__ import annotations
@@ -261,6 +262,7 @@ def main() -> None:
         help="also ten million facts, and a stream of five million (takes minutes and about 2 GB)",
     )
     large = parser.parse_args().large
+    os.environ["TIDELOG_THREADS"] = "1"
     sizes = [100_000, 1_000_000, *([10_000_000] if large else [])]
     table = Table(title="tidelog benchmarks", box=None, title_justify="left", pad_edge=False)
     for title in ("what", "facts", "CPU s", "wall s", "figure", "goal", "note"):
