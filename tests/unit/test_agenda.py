@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tidelog as tl
 from tidelog.engine import agenda
 from tidelog.engine.agenda import ANSWERS, RULES
+from tidelog.language.fact_text import format_fact
 
 
 @pytest.mark.usefixtures("kernels")
@@ -105,3 +107,11 @@ def test_a_step_costs_what_changes_however_many_alarms_stand(query: str) -> None
         standing = {"Fine": 1, "Isolated": count - 3}.get(query, count - 1)
         assert sum(fact.interval.hi == 60 for fact in reasoner.finish(60)) == standing
     assert work[0] == work[1]
+
+
+@pytest.mark.usefixtures("kernels")
+def test_a_fact_that_begins_to_stand_holds_as_long_as_another_rule_says() -> None:
+    rules = "A(X) :- R(X), not Diamondminus[0,1] Q(X).\nA(X) :- Diamondminus[0,2] P(X)."
+    reasoner = tl.Reasoner(tl.Program.parse(rules), "A", delay=2)
+    reasoner.take_step(Fraction(3), tl.Dataset.parse("R(a)@[-2,1]\nP(a)@-1/2"))
+    assert [format_fact(fact) for fact in reasoner.push(9)] == ["A(a)@[-2,3/2]"]

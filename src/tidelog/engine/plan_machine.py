@@ -59,7 +59,7 @@ from tidelog.engine.join_kernels import (
     write_atom,
     write_head,
 )
-from tidelog.engine.standing_kernels import begin_standing, end_standing, standing_times
+from tidelog.engine.standing_kernels import begin_standing, end_begun_standing, end_standing, standing_times
 from tidelog.engine.store_tables import (
     AIM,
     ARITY,
@@ -178,6 +178,7 @@ def run(
                         hi = preds[pred, AIM]
                     elif hi > preds[pred, AIM] and atom < n_atoms:
                         end_standing(atom, preds, atoms, iv, agenda)
+                        end_begun_standing(atom, preds, atoms, iv, agenda)
                 if preds[pred, LOGGED] and log[0, 0] + atoms[atom, LENGTH] + 2 > log.shape[0]:
                     return GROW, turned, position, end, following_end, later_end
                 n_pieces, merged_lo, merged_hi = insert(atom, lo, hi, atoms, iv, meta, pieces)

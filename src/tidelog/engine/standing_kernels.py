@@ -65,6 +65,15 @@ def end_standing(atom: int, preds: Array, atoms: Array, iv: Array, agenda: Agend
 
 
 @inlined_kernel
+def end_begun_standing(atom: int, preds: Array, atoms: Array, iv: Array, agenda: Agenda) -> None:
+    """Let a fact that has begun to stand in this evaluation end where it is evaluated now, to be derived again."""
+    last = atoms[atom, START] + atoms[atom, LENGTH] - 1
+    if atoms[atom, LENGTH] and iv[last, 1] == STANDING_END:
+        iv[last, 1] = preds[atoms[atom, PRED], AIM]
+        add(atom, AGAIN, agenda)
+
+
+@inlined_kernel
 def begin_standing(atom: int, preds: Array, atoms: Array, iv: Array, agenda: Agenda) -> None:
     """Let a fact stand that holds where it is evaluated now; if it holds later anyway, derive it again each time."""
     last = atoms[atom, START] + atoms[atom, LENGTH] - 1
