@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 
 import tidelog as tl
@@ -266,3 +267,11 @@ def test_many_updates_keep_few_dead_rows() -> None:
     stored = view._stages[0].stored["A"]
     assert stored.size < 10_000
     assert len(stored.chunks) <= 100
+
+
+def test_dataframes_are_inserted_and_deleted() -> None:
+    program = tl.Program.parse("Hot(X) :- Diamondminus[0,5] High(X).")
+    view = tl.View(program, {"High": pa.table({"x": ["t1", "t2"], "time": [3, 4]})})
+    one, other = (pa.table({"x": ["t1"], "time": [time]}) for time in (3, 20))
+    assert str(view.update(insert={"High": other}, delete={"High": one})) == "-Hot(t1)@[3,8]\n+Hot(t1)@[20,25]\n"
+    assert str(view.model()) == "Hot(t1)@[20,25]\nHot(t2)@[4,9]\n"

@@ -22,6 +22,7 @@ from tidelog.compiler.prepare_facts import InputFormat, needed_denominator, read
 from tidelog.compiler.validate import choose_timeline
 from tidelog.corrections.ledger import Ledger, LedgerChange
 from tidelog.corrections.stage_evaluation import Scene, StageResult, StageState
+from tidelog.data.data_frames import ArrowStream, SchemaLike, to_dataset, to_schema
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.program import Program
@@ -35,8 +36,8 @@ from tidelog.timeline.interval import INF, TimelineName
 if TYPE_CHECKING:
     from tidelog.engine.extent import Extent
 
-#: What can be inserted and deleted: a dataset, fact text, or facts as texts and objects.
-Facts = Dataset | str | Iterable[str | Fact]
+#: What can be inserted and deleted: a dataset, dataframes by predicate, fact text, or facts as texts and objects.
+Facts = Dataset | Mapping[str, ArrowStream] | str | Iterable[str | Fact]
 
 Results = dict[StageState, StageResult]
 
@@ -86,8 +87,10 @@ class View:
         between: tuple[TimeLike, TimeLike] | None = None,
         until: TimeLike | None = None,
         timeline: TimelineName | None = None,
+        schema: SchemaLike | None = None,
     ) -> None:
         self._program = program
+        self._schema = to_schema(schema)
         self._until: Fraction | None = None
         if until is not None:
             if between is not None:
@@ -161,7 +164,10 @@ class View:
         """Read facts as the program has them."""
         if isinstance(facts, str):
             facts = Dataset.parse(facts)
-        data = facts if isinstance(facts, Dataset) else Dataset.from_facts(facts)
+        if isinstance(facts, Dataset | Mapping):
+            data = to_dataset(facts, self._schema)
+        else:
+            data = Dataset.from_facts(facts)
         return read_time_arguments(self._program, data)
 
     def _with_known_relations(self, data: Dataset) -> Dataset:
