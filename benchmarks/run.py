@@ -283,6 +283,7 @@ def main() -> None:
             streaming.measure_streams(large),
             aggregates.measure_aggregates(),
             corrections.measure_views(),
+            corrections.measure_streams(),
         ):
             for row in rows:
                 cpu, wall = (_format_seconds(value) for value in (row.cpu, row.wall))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corrected_streams import describe_history, examine_corrections, examine_numeric_corrections
+from keyed_corrections import describe_keyed_history, examine_keyed_corrections
 from numeric_random import numeric_case
 from strategies import BOTH, FORWARD, Case, Features, cases
 from test_numbers import PARTS as NUMERIC_PARTS
@@ -35,6 +36,13 @@ def test_the_changes_so_far_are_the_answers_of_a_run_from_scratch(part: Features
         assert found is None, describe_history(found or "", case, seed)
 
     check()
+
+
+@pytest.mark.parametrize("numeric", [False, True], ids=["rules", "numbers"])
+def test_keys_are_corrected_apart_from_each_other(numeric: bool) -> None:
+    for seed in range(30):
+        found = examine_keyed_corrections(seed, numeric=numeric)
+        assert not found, describe_keyed_history(found, seed, numeric=numeric)
 
 
 @pytest.mark.parametrize("part", NUMERIC_PARTS.values(), ids=NUMERIC_PARTS.keys())

@@ -59,6 +59,8 @@ class History:
     step: Fraction | None
     background: tuple[Fact, ...]
     arrivals: tuple[Arrival, ...]
+    #: Whether the reasoner is saved between the steps of a feed, so that steps evaluated ahead are rolled back.
+    saves: bool = False
 
     def options(self) -> dict[str, Any]:
         background = tl.Dataset.from_facts(self.background)
@@ -216,6 +218,8 @@ def run_arrival(
     for step in reasoner.feed(tl.Dataset.parse(text, ordered=True), step=history.step):
         taken = [one for one in waiting if one[1] <= step.time]
         waiting = waiting[len(taken) :]
+        if history.saves:
+            reasoner.save()
         yield Fraction(step.time), list(step), taken
     assert not waiting or clock is None, f"no step for {waiting}"
 
@@ -246,6 +250,11 @@ def describe_history(found: str, case: Case, seed: int) -> str:
     """Show a failing history."""
     history = draw_history(case, seed)
     assert history is not None
+    return format_history(found, case, history, seed)
+
+
+def format_history(found: str, case: Case, history: History, seed: int) -> str:
+    """Write a history as text, with what is wrong with it."""
     lines = [f"% {found}", f"% query {history.query}, timeline {history.timeline}, corrections {history.length}"]
     lines += [f"% delay {history.delay}, at {history.at}, step {history.step}, seed {seed}", "--- rules"]
     lines += [str(tl.Program(case.rules, case.features.timeline)).rstrip()]

@@ -8,10 +8,11 @@
     python tests/support/fuzz.py --seconds 600 --corrections
 
 With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. With
-`--corrections`, streams have late facts and deletions, and are compared with runs from scratch. With `--numbers`,
-programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle for them. With `--view`,
-facts are inserted and deleted, with and without numbers, and after each update the view is compared with what is
-computed from scratch. The smallest failing program is printed as a file for `tests/behaviour/`, with exit code 1.
+`--corrections`, streams have late facts and deletions, and are compared with runs from scratch; half of them fall apart
+by keys. With `--numbers`, programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle
+for them. With `--view`, facts are inserted and deleted, with and without numbers, and after each update the view is
+compared with what is computed from scratch. The smallest failing program is printed as a file for `tests/behaviour/`,
+with exit code 1.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from hypothesis.errors import Flaky
 import tidelog as tl
 from corrected_streams import describe_history, examine_corrections
 from examine import examine, examine_restrictions, format_as_behaviour
+from keyed_corrections import describe_keyed_history, examine_keyed_corrections
 from keyed_programs import keyed_cases
 from numeric_examine import format_numeric_case, judge_batch, judge_stream
 from numeric_random import Numbers, numeric_case, shrink_case
@@ -199,6 +201,24 @@ def hunt_corrections(part: Features, start: int, deadline: float) -> str | None:
     return smallest or None
 
 
+def hunt_keyed_corrections(start: int, deadline: float) -> str | None:
+    """Run one round of streams whose keys are corrected apart; return the first failing case as text, or None."""
+    for number in range(start * PROGRAMS_PER_ROUND, (start + 1) * PROGRAMS_PER_ROUND):
+        if time.monotonic() > deadline:
+            return None
+        numeric = number % 2 == 1
+        signal.setitimer(signal.ITIMER_PROF, TIMEOUT_SECONDS)
+        try:
+            found = examine_keyed_corrections(number, numeric=numeric)
+        except Exception as error:  # every exception is a finding
+            found = f"{type(error).__name__}: {error}"
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        if found:
+            return describe_keyed_history(found, number, numeric=numeric)
+    return None
+
+
 def hunt_numbers(part: Numbers, start: int, deadline: float, *, streaming: bool) -> str | None:
     """Run one round of programs with numbers; return the smallest failing case as text, or None."""
     for number in range(start * PROGRAMS_PER_ROUND, (start + 1) * PROGRAMS_PER_ROUND):
@@ -288,7 +308,7 @@ def main() -> int:
             if options.view:
                 found = hunt_views(part, number, deadline, seen)
             elif options.corrections:
-                found = hunt_corrections(part, number, deadline)
+                found = hunt_corrections(part, number, deadline) or hunt_keyed_corrections(number, deadline)
             else:
                 search = partial(hunt_numbers, part) if isinstance(part, Numbers) else partial(hunt, part)
                 found = search(number, deadline, streaming=options.streaming)

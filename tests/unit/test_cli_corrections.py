@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from shell import Shell
+from shell import Shell, start_command
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -101,6 +103,31 @@ def test_a_resumed_stream_takes_back_what_the_end_of_the_last_run_had_closed(rul
     assert first.out == "+Q(a)@[0,5]\n"
     second = sh("stream", rules, "--query", "Q", "--input", "two.facts", "--state", "s")
     assert second.out == "-Q(a)@[0,5]\n+Q(a)@[0,3)\n+Q(c)@6\n+Q(c)@9\n"
+
+
+def test_a_process_killed_between_two_changes_of_one_step_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sh: Shell
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rules.dmtl").write_text("Q(X) :- P(X), not Off.\n")
+    # The late fact changes so many answers that the process is still printing them when it is killed.
+    Path("one.facts").write_text("".join(f"P(p{n})@[0,5]\n" for n in range(6000)) + "P(last)@8\n")
+    Path("two.facts").write_text("P(next)@9\nOff@3\nP(next)@12\n")
+    first = ("stream", "rules.dmtl", "--query", "Q", "--input", "one.facts", "--corrections", "10", "--state", "s")
+    sh(*first, "--continues")
+    saved = Path("s").read_bytes()
+    second = ("stream", "rules.dmtl", "--query", "Q", "--input", "two.facts", "--state", "s")
+    with start_command(tmp_path, *second) as running:
+        assert running.stdout is not None
+        before = [running.stdout.readline().decode() for _ in range(100)]
+        running.kill()
+        assert running.wait(60) == -signal.SIGKILL
+    assert Path("s").read_bytes() == saved
+    again = sh(*second).out.splitlines(keepends=True)
+    assert again[:100] == before
+    assert Counter(again) == Counter(
+        f"{line}\n" for n in range(6000) for line in (f"-Q(p{n})@[0,5]", f"+Q(p{n})@[0,3)", f"+Q(p{n})@(3,5]")
+    ) + Counter(["+Q(last)@8\n", "+Q(next)@9\n", "+Q(next)@12\n"])
 
 
 def test_a_withdrawn_alert_says_so(rules: str, sh: Shell) -> None:

@@ -10,5 +10,5 @@ The passes: `validate`, `stratify`, `choose_grid`, `flatten`, `prune`, `normalis
 Read `passes.py` first, then `compiled_program.py`. Besides the passes: `flat_rules` (rules in normal form, as data),
 `opcodes` (the words of encoded plans), `prepare_facts` (from users' data to the grid, for every engine), `plan_text`
 (rules and plans as text), `violations` (violated constraints in words), `late_rows` (aggregates over streams that have
-to look back).
+to look back), `key_arguments` (by which argument a standing query falls apart).
 """

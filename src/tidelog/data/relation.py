@@ -55,6 +55,15 @@ class Relation:
         return Relation(self.predicate, self.arity, self.args[:, some], self.lo[some], self.hi[some], order)
 
 
+def join_relations(parts: Sequence[Relation]) -> Relation:
+    """Return the rows of relations of one predicate, which lose their order of arrival if there are several."""
+    if len(parts) == 1:
+        return parts[0]
+    args = np.concatenate([part.args for part in parts], axis=1)
+    lo, hi = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lo", "hi"))
+    return Relation(parts[0].predicate, parts[0].arity, args, lo, hi)
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Relations on a time step of `1/denominator`; `dates` is true if any time was written as a date.

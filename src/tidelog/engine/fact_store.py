@@ -132,7 +132,7 @@ class Store:
     def insert(self, pred: int, rows: Rows, code: Code | None = None, transient: bool = False) -> None:
         """Insert rows; with plans, derive everything that follows from each as it arrives."""
         batch = BATCH if code else LOAD_BATCH
-        code = code or _empty_code(len(self.preds))
+        code = code or make_empty_code(len(self.preds))
         self.preds[pred, store_tables.TRANSIENT] = transient
         if not transient:
             self._make_room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
@@ -287,8 +287,7 @@ class Store:
         meta[store_tables.N_ATOMS], meta[store_tables.N_ARGS], meta[store_tables.N_IV] = atoms, args, intervals
         meta[store_tables.FREE :] = -1
         self.preds[:, store_tables.SIZE] = np.bincount(new_atoms[:atoms, store_tables.PRED], minlength=len(self.preds))
-        self._rehash()
-        self._look_at_everything()
+        self.rebuild_tables()
 
     def deferred(self) -> dict[int, Rows]:
         """Return the records that wait for their time, as rows by predicate."""
@@ -374,6 +373,11 @@ class Store:
         retention.renumber_waiting(self.later, self.later_end, self.preds, ids)
         self._rehash()
 
+    def rebuild_tables(self) -> None:
+        """Fill the hash tables anew, and schedule all atoms."""
+        self._rehash()
+        self._look_at_everything()
+
     def _rehash(self) -> None:
         """Fill the hash tables anew."""
         meta = self.meta
@@ -432,7 +436,8 @@ def _enlarge(array: store_tables.Array, rows: int) -> store_tables.Array:
     return larger
 
 
-def _empty_code(n_preds: int) -> Code:
+def make_empty_code(n_preds: int) -> Code:
+    """Return plans that derive nothing."""
     zeros = np.zeros(n_preds + 1, np.int64)
     return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), np.zeros(1, np.int64), 64)
 

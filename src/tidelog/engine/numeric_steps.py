@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,14 @@ class NumericSteps:
             },
             compiled.source.rules,
         )
+
+    def share(self, compiled: CompiledProgram) -> NumericSteps:
+        """Return the same steps with the same numbers, but counters and aggregators of their own."""
+        made = {
+            step: _build_aggregator(step, compiled.grid, self.numbers, find_shift(compiled, step))
+            for step in self.aggregators
+        }
+        return replace(self, calculators={step: copy(one) for step, one in self.calculators.items()}, aggregators=made)
 
     def replay(self, step: Aggregation, compiled: CompiledProgram, rows: Rows, until: int) -> None:
         """Compute an aggregation again from the rows in its window, up to a position."""

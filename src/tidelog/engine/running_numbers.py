@@ -20,6 +20,7 @@ from tidelog.engine.fact_store import Int32s, Int64s, Rows
 from tidelog.engine.numeric_steps import NumericSteps, find_shift, order_columns, order_results, shift_rows
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
+from tidelog.numeric.aggregation import Aggregator
 from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -27,9 +28,9 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 class RunningNumbers:
     """Calculators and aggregators of a program, with the pieces that wait for the next aggregation."""
 
-    def __init__(self, form: CompiledProgram, symbols: Symbols) -> None:
+    def __init__(self, form: CompiledProgram, symbols: Symbols, steps: NumericSteps | None = None) -> None:
         self.form = form
-        self.steps = NumericSteps.of(form, symbols)
+        self.steps = steps or NumericSteps.of(form, symbols)
         self._numbers = {name: number for number, name in enumerate(form.names)}
         self._arrived: dict[Aggregation, list[Rows]] = {step: [] for step in form.aggregations}
         self._until = dict.fromkeys(form.aggregations, NEG_INF - 1)
@@ -116,6 +117,40 @@ class RunningNumbers:
         columns = np.ascontiguousarray(rows.args, np.int32)
         store_tables.pack(self._numbers[name], columns, rows.lo, rows.hi, 0, len(rows), queue, 0)
         return queue
+
+    # Parts
+
+    def take_part(
+        self, arrays: Mapping[str, NDArray[Any]], columns: Mapping[Aggregation, int], wanted: NDArray[np.bool_]
+    ) -> RunningNumbers:
+        """Return the part of a saved state with some keys, which `columns` says in which columns to find."""
+        chosen = dict(arrays)
+        for number, step in enumerate(self.form.aggregations):
+            prefix, column = f"numbers.{number}.", columns[step]
+            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            chosen |= {f"{prefix}{name}": a for name, a in Aggregator.select_part(own, column, wanted).items()}
+            args, times = arrays[f"arrived.{number}.args"], arrays[f"arrived.{number}.times"]
+            mine = wanted[args[column]]
+            chosen |= {f"arrived.{number}.args": args[:, mine], f"arrived.{number}.times": times[:, mine]}
+        return self.take_all(chosen)
+
+    def take_all(self, arrays: Mapping[str, NDArray[Any]]) -> RunningNumbers:
+        """Return the numbers of a saved state, over the same dictionary of constants."""
+        other = RunningNumbers(self.form, self.steps.numbers.symbols, self.steps.share(self.form))
+        other.restore(arrays, None)
+        return other
+
+    def replace_part(self, part: RunningNumbers, columns: Mapping[Aggregation, int], wanted: NDArray[np.bool_]) -> None:
+        """Replace what belongs to some keys by that of a part, which is at the same position."""
+        for step in self.form.aggregations:
+            column, mine, other = columns[step], self.steps.aggregators[step], part.steps.aggregators[step]
+            assert isinstance(mine, Aggregator)
+            assert isinstance(other, Aggregator)
+            mine.replace_part(other, column, wanted)
+            kept = [rows.where(~wanted[rows.args[column]]) for rows in self._arrived[step]]
+            self._arrived[step] = [*kept, *(rows.where(wanted[rows.args[column]]) for rows in part._arrived[step])]
+            if step in part._outdated:
+                self._outdated.add(step)
 
     # States
 

@@ -69,6 +69,10 @@ class Aggregation:
     output: tuple[int, ...]
     origin: int
 
+    def __hash__(self) -> int:
+        # Aggregations are keys of dictionaries in every step of a stream.
+        return hash((self.head.predicate, self.input.predicate, self.origin))
+
 
 def compares_with_value(step: Aggregation) -> bool:
     """Return whether an aggregation compares a duration with a value from the data."""

@@ -12,6 +12,7 @@ then `aggregation.py`.
 | `aggregation` | counts, sums, averages, least, greatest, first and last values, start times |
 | `durations` | how long a group held within a window, compared with a limit |
 | `contributions`, `aggregate_state` | what aggregators keep, and the steps that their kernels share |
+| `group_parts` | the groups of some keys, to compute them apart |
 | `window_kernels`, `point_kernels`, `duration_kernels` | the sweeps through time |
 | `hash_tables`, `sorted_runs`, `pairing_heaps` | the data structures inside |
 | `refinement` | positions on a finer grid |

@@ -21,6 +21,7 @@ from tidelog.language.syntax import AggregateFunction, Value
 from tidelog.numeric import aggregate_state as cells
 from tidelog.numeric.aggregate_state import Output, Pieces, write_groups
 from tidelog.numeric.contributions import Contributions
+from tidelog.numeric.group_parts import can_take_parts, replace_groups, select_groups
 from tidelog.numeric.number_kernels import BOUND
 from tidelog.numeric.numbers import Numbers
 from tidelog.numeric.point_kernels import add_pieces, sweep_points
@@ -137,6 +138,36 @@ class Aggregator:
         self._held.load(state, self._encode())
         self._later = Rows(state["later_args"], state["later_lo"], state["later_hi"])
         self._set_thresholds()
+
+    @property
+    def can_take_parts(self) -> bool:
+        """Whether `select_part` and `replace_part` can be used."""
+        return can_take_parts(self._held)
+
+    @staticmethod
+    def select_part(state: Mapping[str, NDArray[Any]], column: int, wanted: NDArray[np.bool_]) -> dict[str, Any]:
+        """Return a saved state with the groups that have a wanted constant in a column."""
+        part, later = select_groups(state, column, wanted), wanted[state["later_args"][column]]
+        return part | {
+            "later_args": state["later_args"][:, later],
+            "later_lo": state["later_lo"][later],
+            "later_hi": state["later_hi"][later],
+        }
+
+    def replace_part(self, part: Aggregator, column: int, wanted: NDArray[np.bool_]) -> None:
+        """Replace the groups that have a wanted constant in a column by those of another aggregator of the same plan.
+
+        Both are at the same position.
+        """
+        assert part.until == self.until, "parts are replaced at the same position"
+        scales = [int(one._held.state.counters[cells.SCALE]) for one in (self, part)]
+        if scales[0] != scales[1]:
+            self._rescale(scales[1])
+            part._rescale(scales[0])
+        replace_groups(self._held, part._held, column, wanted)
+        mine, other = self._later, part._later
+        kept = [mine.where(~wanted[mine.args[column]]), other.where(wanted[other.args[column]])]
+        self._later = Rows.concatenate(kept, self.plan.arity)
 
     def renumber(self, ids: Int32s) -> None:
         """Give constants new numbers, after `numbers` has changed to another dictionary."""

@@ -8,11 +8,12 @@ Read `reasoner.py` first: `Reasoner` is the session that users hold. The other m
   `kafka_input`, where records of topics become facts.
 - `compiled_query` and `stream_plans` prepare the rules. `step_layout` sorts facts into steps and separates late ones,
   which `Reasoner` counts. `query_evaluation` and `stepper` evaluate steps; `speculation` evaluates some ahead.
-- With `corrections`, late facts and deletions change earlier answers: `assertion_ledger` holds what can be corrected,
-  `checkpoints` (made of `marks`) where an evaluation can go back to, and `answer_segments` the answers given since.
-  `corrected_steps` takes the steps, in the `arrival_order` of facts and deletions; `feeding` does it without
-  corrections. `answer_changes` are their results, `change_log` reads them back, `alert_corrections` withdraws alerts,
-  and `correction_state` saves and restores it all.
+- With `corrections`, late facts and deletions change earlier answers: `arrivals` are what comes in a step,
+  `assertion_ledger` holds what can be corrected, `checkpoints` (made of `marks`) where an evaluation can go back to,
+  and `answer_segments` the answers given since. `key_replay` evaluates the keys of a correction alone, where the query
+  falls apart by keys, and `correction_windows` does so for many steps at once. `corrected_steps` takes the steps, in
+  the `arrival_order` of facts and deletions; `feeding` does it without corrections. `answer_changes` are their results,
+  `change_log` reads them back, `alert_corrections` withdraws alerts, and `correction_state` saves and restores it all.
 - `answers` holds the results of steps, `output_times` the times at which answers are asked for, and `completeness` how
   far they are known. `alerts` and `watch` turn answers into alerts. `fact_log` keeps facts for explanations.
 - `snapshot` and `state_format` save and load states; `state_migration` moves a state onto changed rules.

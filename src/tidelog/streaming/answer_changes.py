@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal
 
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
-from tidelog.streaming.answers import Answers, StreamStep
+from tidelog.streaming.answers import AnswerColumns, Answers, StreamStep
+from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import Time, format_time
 
 if TYPE_CHECKING:
@@ -94,38 +95,53 @@ def add_change_columns(plain: Sheet, changes: Sequence[tuple[Sign, Time]]) -> Sh
 class ChangeStep(StreamStep):
     """The record of a step whose answers are changes: `answers` has those taken back, then those added."""
 
-    __slots__ = ("_changes",)
+    __slots__ = ("_known", "_removed")
 
-    def __init__(self, step: StreamStep, removed: Answers, added: Answers, known: Time | None = None) -> None:
+    def __init__(
+        self,
+        clock: int,
+        grid: Grid,
+        facts_in: int,
+        window_facts: int,
+        history_atoms: int,
+        nanoseconds: int,
+        answers: tuple[AnswerColumns, int, int],
+        late: Answers,
+        removed: tuple[AnswerColumns, int, int] | None = None,
+        known: Time | None = None,
+    ) -> None:
+        super().__init__(clock, grid, facts_in, window_facts, history_atoms, nanoseconds, answers, late)
+        self._removed = removed
+        self._known = known
+
+    @staticmethod
+    def of(
+        step: StreamStep,
+        removed: tuple[AnswerColumns, int, int],
+        added: tuple[AnswerColumns, int, int],
+        known: Time | None = None,
+    ) -> ChangeStep:
+        """Return a step with the changes of its answers, which were known at a clock: its own unless given."""
         nanoseconds = round(step.seconds * 1e9)
         held = step.facts_in, step.window_facts, step.history_atoms
-        super().__init__(step._clock, step._grid, *held, nanoseconds, step._answers, step._late)
-        self._changes = AnswerChanges(removed, added, self.time if known is None else known)
+        return ChangeStep(step._clock, step._grid, *held, nanoseconds, added, step._late, removed, known)
 
     def __len__(self) -> int:
-        return len(self._changes)
-
-    def __iter__(self) -> Iterator[Fact]:
-        return iter(self._changes)
-
-    @overload
-    def __getitem__(self, index: int) -> Fact: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Fact]: ...
-    def __getitem__(self, index: int | slice) -> Fact | list[Fact]:
-        return self._changes[index]
+        _, first, last = self._answers
+        return last - first + (self._removed[2] - self._removed[1] if self._removed else 0)
 
     @property
     def answers(self) -> AnswerChanges:
         """The changes of the answers."""
-        return self._changes
+        return AnswerChanges(self.removed, self.added, self.time if self._known is None else self._known)
 
     @property
     def removed(self) -> Answers:
         """The answers that are taken back."""
-        return self._changes.removed
+        found, first, last = self._removed or (self._answers[0], 0, 0)
+        return Answers(last - first, found, first, found.symbols)
 
     @property
     def added(self) -> Answers:
         """The answers that are added."""
-        return self._changes.added
+        return super().answers

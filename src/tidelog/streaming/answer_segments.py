@@ -14,6 +14,9 @@ from tidelog.engine.fact_store import Rows
 from tidelog.streaming.answers import AnswerColumns
 from tidelog.timeline.grid import Grid
 
+#: Parts of the answers with at most this many rows are always joined.
+FEW = 64
+
 
 @dataclass(frozen=True)
 class TimedRows:
@@ -53,11 +56,12 @@ class Difference:
         """Return the same changes and further answers that are new."""
         if not len(found.lo):
             return self
-        dense, arity = self.grid.dense, len(self.added.args)
-        own = self.grid.denominator
-        more = compare([], [TimedRows(self.added, own), TimedRows.of(found)], arity, dense)
-        removed = TimedRows(self.removed, own).at_step(more.grid.denominator, dense)
-        return Difference(removed, more.added, more.grid)
+        dense, own = self.grid.dense, self.grid.denominator
+        more = TimedRows.of(found)
+        denominator = lcm(own, more.denominator)
+        parts = TimedRows(self.removed, own), TimedRows(self.added, own), more
+        removed, added, rest = (part.at_step(denominator, dense) for part in parts)
+        return Difference(removed, Rows.concatenate([added, rest], len(added.args)), Grid(dense, denominator))
 
 
 def compare(before: list[TimedRows], after: list[TimedRows], arity: int, dense: bool) -> Difference:
@@ -66,10 +70,14 @@ def compare(before: list[TimedRows], after: list[TimedRows], arity: int, dense: 
     old, new = (
         Rows.concatenate([part.at_step(denominator, dense) for part in parts], arity) for parts in (before, after)
     )
-    old_keys, new_keys = (_keys(rows) for rows in (old, new))
-    gone = _find_others(old_keys, set(new_keys))
-    fresh = _find_others(new_keys, set(old_keys))
+    gone, fresh = find_differences(old, new)
     return Difference(old.where(gone), new.where(fresh), Grid(dense, denominator))
+
+
+def find_differences(old: Rows, new: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows are only among the old ones, and which only among the new ones."""
+    old_keys, new_keys = _keys(old), _keys(new)
+    return _find_others(old_keys, set(new_keys)), _find_others(new_keys, set(old_keys))
 
 
 def _find_others(keys: list[bytes], known: set[bytes]) -> NDArray[np.bool_]:
@@ -92,12 +100,20 @@ class AnswerSegments:
 
     def add(self, epoch: int, found: AnswerColumns) -> None:
         """Add the answers of an epoch."""
-        if len(found.lo):
-            self.put(epoch, TimedRows.of(found))
+        self.put(epoch, TimedRows.of(found))
 
     def put(self, epoch: int, rows: TimedRows) -> None:
         """Add rows of an epoch."""
-        self._parts.append((epoch, rows))
+        parts = self._parts
+        if not len(rows.rows):
+            return
+        parts.append((epoch, rows))
+        # Parts of like size are joined, so that there are few of them and each row is copied a few times.
+        while len(parts) > 1 and _can_join(*parts[-2:]):
+            epoch, last = parts.pop()
+            before = parts.pop()[1]
+            joined = Rows.concatenate([before.rows, last.rows], len(last.rows.args))
+            parts.append((epoch, TimedRows(joined, last.denominator)))
 
     def take_after(self, epoch: int) -> list[TimedRows]:
         """Remove and return the answers of all epochs after one."""
@@ -105,9 +121,23 @@ class AnswerSegments:
         self._parts = [(own, part) for own, part in self._parts if own <= epoch]
         return taken
 
+    def select_keys(self, epoch: int, column: int, wanted: NDArray[np.bool_]) -> list[TimedRows]:
+        """Return the answers of all epochs after one that have a wanted constant in a column."""
+        found: list[TimedRows] = []
+        for own, part in self._parts:
+            if own > epoch and (mine := wanted[part.rows.args[column]]).any():
+                found.append(TimedRows(part.rows.where(mine), part.denominator))
+        return found
+
+    def drop_keys(self, epoch: int, column: int, wanted: NDArray[np.bool_]) -> None:
+        """Remove the answers that `select_keys` returns."""
+        for place, (own, part) in enumerate(self._parts):
+            if own > epoch and (mine := wanted[part.rows.args[column]]).any():
+                self._parts[place] = own, TimedRows(part.rows.where(~mine), part.denominator)
+
     def forget(self, epoch: int) -> None:
         """Forget the answers up to an epoch: they are final."""
-        if self._parts and self._parts[0][0] <= epoch:
+        if any(own <= epoch for own, _ in self._parts):
             self._parts = [(own, part) for own, part in self._parts if own > epoch]
 
     def __len__(self) -> int:
@@ -122,3 +152,9 @@ class AnswerSegments:
             "given.args": rows.args,
             "given.times": np.array([rows.lo, rows.hi, epochs.astype(np.int64)]),
         }
+
+
+def _can_join(one: tuple[int, TimedRows], other: tuple[int, TimedRows]) -> bool:
+    """Return whether two parts that follow each other are of one epoch and of like size."""
+    alike = one[0] == other[0] and one[1].denominator == other[1].denominator
+    return alike and len(one[1].rows) <= 2 * len(other[1].rows) + FEW

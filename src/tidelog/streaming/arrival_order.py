@@ -13,7 +13,8 @@ from tidelog.data.deletions import is_deletion
 from tidelog.data.relation import Columns, Relation
 from tidelog.engine.stream_kernel import FRONTIER, NOW
 from tidelog.streaming.answers import FactGroup
-from tidelog.streaming.corrections import Arrivals, Corrections, Relations
+from tidelog.streaming.arrivals import Arrivals, Relations
+from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.stream_reader import order_of
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -51,10 +52,13 @@ class Arrived:
     order: Int64s
     seen: Int64s
     clock: Int64s
-    #: Where steps begin and end, and which of them have to be taken one by one.
+    #: Which are insertions that come too late for the evaluation.
+    is_behind: NDArray[np.bool_]
+    #: Where steps begin and end, which of them correct something, and which have deletions or facts that are too late.
     begins: Int64s
     ends: Int64s
     is_special: NDArray[np.bool_]
+    is_hard: NDArray[np.bool_]
 
     def select(self, first: int, stop: int, corrections: Corrections) -> tuple[Arrivals, list[FactGroup]]:
         """Return the rows from `first` to `stop`, and those of them that came too late."""
@@ -70,6 +74,15 @@ class Arrived:
             if len(rows):
                 parts[deleted][rows.predicate, rows.arity] = rows
         return Arrivals(*parts), late
+
+    def gather(self, arrivals: Int64s) -> Relations:
+        """Return some insertions as rows."""
+        found: Relations = {}
+        numbers = self.relation[arrivals]
+        for number in np.unique(numbers).tolist():
+            rows = self.relations[number].select(self.row[arrivals[numbers == number]])
+            found[rows.predicate, rows.arity] = rows
+        return found
 
     def end_of(self, clock: int) -> int:
         """Return how many have arrived when the clock leaves a position."""
@@ -107,9 +120,13 @@ def arrange_arrivals(
     before = np.append(NEG_INF, clock[ends[:-1] - 1] - 1 - stand.longest)[: len(begins)]
     behind = lo <= np.repeat(np.maximum(before, stand.frontier), ends - begins)
     start = start[kept]
-    special = deleted | behind | (start < seen - corrections.reach) | (start < corrections.first_start)
-    is_special = np.logical_or.reduceat(special, begins) if len(begins) else np.zeros(0, np.bool_)
-    return Arrived(relations, is_deleted, relation, row, order, seen, clock, begins, ends, is_special)
+    hard = deleted | (start < seen - corrections.reach) | (start < corrections.first_start)
+    is_special, is_hard = (
+        np.logical_or.reduceat(rows, begins) if len(begins) else np.zeros(0, np.bool_) for rows in (hard | behind, hard)
+    )
+    return Arrived(
+        relations, is_deleted, relation, row, order, seen, clock, behind & ~deleted, begins, ends, is_special, is_hard
+    )
 
 
 def with_order(data: Dataset) -> Dataset:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.data.relation import Key, Relation, refine_pairs
+from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -43,6 +44,10 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.lo)
+
+    @property
+    def last_epoch(self) -> int:
+        return int(self.epoch.max(initial=-1))
 
     def find(self, args: tuple[int, ...], lo: int, hi: int) -> Int64s:
         """Return the standing rows of an assertion."""
@@ -176,6 +181,48 @@ class AssertionLedger:
                 rows = _join(parts)
                 found[key] = Relation(*key, rows.args, rows.lo, rows.hi)
         return found
+
+    def select_keys(self, epoch: int, positions: Mapping[Key, int | None], wanted: Bools) -> dict[Key, Relation]:
+        """Return the standing rows of all epochs after one, without those that are pending, of some keys.
+
+        `positions` says at which argument rows have their key; None means that they belong to all keys.
+        """
+        found: dict[Key, Relation] = {}
+        for key, position in positions.items():
+            parts = []
+            for block in self._blocks.get(key, ()):
+                if block.last_epoch > epoch:
+                    mine = block.stands & (block.epoch > epoch)
+                    if position is not None:
+                        mine &= wanted[block.args[position]]
+                    if mine.any():
+                        parts.append(block.select(mine))
+            if parts:
+                rows = _join(parts)
+                found[key] = Relation(*key, rows.args, rows.lo, rows.hi)
+        return found
+
+    def move_keys(self, epoch: int, until: int, positions: Mapping[Key, int | None], wanted: Bools) -> None:
+        """Let the rows of some keys that start by a position, in doubled ticks, belong to an epoch or one before."""
+        for key, position in positions.items():
+            for block in self._blocks.get(key, ()) if position is not None else ():
+                if block.last_epoch > epoch:
+                    mine = (block.epoch > epoch) & (start_of(block.lo) <= until) & wanted[block.args[position]]
+                    block.epoch[mine] = epoch
+
+    def find_last(self, epoch: int) -> int:
+        """Return the last time of standing rows of an epoch or one before, in ticks; `NEG_INF` if there is none.
+
+        The last time of a row is its end or, if it has none, its start.
+        """
+        last = NEG_INF
+        for blocks in self._blocks.values():
+            for block in blocks:
+                mine = block.stands & (block.epoch <= epoch)
+                lo, hi = block.lo[mine], block.hi[mine]
+                ends = np.where(hi < POS_INF, (hi + 1) >> 1, np.where(lo > NEG_INF, lo >> 1, NEG_INF))
+                last = max(last, int(ends.max(initial=NEG_INF)))
+        return last
 
     def renumber_epochs(self, after: int, bounds: Int64s) -> None:
         """Give the rows of all epochs after one new epochs by their starts: the next one up to the first bound, ...

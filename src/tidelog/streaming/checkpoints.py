@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.engine.stream_kernel import CLOSED, FRONTIER, NOW
 from tidelog.streaming.marks import Mark
@@ -10,14 +10,20 @@ from tidelog.timeline.grid import NEG_INF
 
 #: A checkpoint is taken when its copy costs at most this many bytes per word of the records since the last one.
 BYTES_PER_WORD = 16
+#: What a row that an aggregation keeps counts, in bytes.
+BYTES_PER_ROW = 64
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An evaluation after a step, with all rows of its epoch and of those before."""
+    """An evaluation after a step, with all rows of its epoch and of those before.
+
+    Facts of the keys in `outdated` were corrected since: what it holds of these keys is not true any more.
+    """
 
     mark: Mark
     epoch: int
+    outdated: set[int] = field(default_factory=set)
 
     @property
     def now(self) -> int:

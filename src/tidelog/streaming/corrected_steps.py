@@ -20,14 +20,17 @@ from numpy.typing import NDArray
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import to_facts
-from tidelog.engine.stream_kernel import ANSWERS_END, FRONTIER, LAST, NOW
+from tidelog.engine.stream_kernel import ANSWERS_END, FRONTIER, NOW
 from tidelog.language.fact_text import format_fact
 from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_time
 from tidelog.streaming.answer_changes import ChangeStep
-from tidelog.streaming.answer_segments import Difference
+from tidelog.streaming.answer_segments import Difference, TimedRows
 from tidelog.streaming.answers import AnswerColumns, Answers, FactGroup, StreamStep
 from tidelog.streaming.arrival_order import Arrived, Stand, arrange_arrivals, with_order
-from tidelog.streaming.corrections import Arrivals, Corrections, Relations
+from tidelog.streaming.arrivals import Arrivals, Relations, Touched, split_deletions
+from tidelog.streaming.checkpoints import BYTES_PER_ROW
+from tidelog.streaming.correction_windows import UNLIMITED, LateRows, Window, evaluate_window, plan_window
+from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.feeding import give_steps
 from tidelog.streaming.marks import Mark, go_back, mark_evaluation
 from tidelog.streaming.speculation import plan_speculation
@@ -42,8 +45,6 @@ if TYPE_CHECKING:
     from tidelog.streaming.reasoner import Reasoner
 
 Int64s = NDArray[np.int64]
-#: A delay on the grid with which nothing is late.
-UNLIMITED = 1 << 61
 
 
 def _require_corrections(reasoner: Reasoner) -> Corrections:
@@ -53,7 +54,7 @@ def _require_corrections(reasoner: Reasoner) -> Corrections:
 
 def read_arrivals(reasoner: Reasoner, corrections: Corrections, data: Dataset) -> tuple[Dataset, Dataset]:
     """Return the insertions and the deletions of a dataset, on the grid."""
-    parts = [read_time_arguments(reasoner.program, part) for part in corrections.split(data)]
+    parts = [read_time_arguments(reasoner.program, part) for part in split_deletions(data)]
     needed = lcm(*(corrections.evaluation.needed_denominator(part) for part in parts))
     for part in parts:
         corrections.evaluation.input_format.check(part)
@@ -80,7 +81,7 @@ def take_pushed_step(reasoner: Reasoner, t: Time, over: bool, data: Dataset | No
     else:
         over = False
     if now == NEG_INF:
-        corrections.delete(arrivals.deleted)
+        corrections.delete(arrivals.deleted, Touched())
         return _build_idle_step(reasoner)
     arrivals, late = corrections.separate_late(arrivals, now)
     step = _take_step(reasoner, corrections, now, over, arrivals, late, began)
@@ -90,8 +91,8 @@ def take_pushed_step(reasoner: Reasoner, t: Time, over: bool, data: Dataset | No
 
 def _build_idle_step(reasoner: Reasoner) -> ChangeStep:
     """Return the record of a step before the clock begins."""
-    nothing = Answers(0, reasoner.evaluation.no_answers(), 0, reasoner.evaluation.symbols)
-    step = ChangeStep(reasoner.idle_step(0), nothing, nothing)
+    nothing = reasoner.evaluation.no_answers(), 0, 0
+    step = ChangeStep.of(reasoner.idle_step(0), nothing, nothing)
     reasoner.last_step = step
     return step
 
@@ -105,7 +106,8 @@ def finish_corrections(reasoner: Reasoner, until: TimeLike | None) -> StreamStep
     if evaluation.at[NOW] == NEG_INF:
         return _build_idle_step(reasoner)
     result = corrections.take_rest()
-    stop = int(max(evaluation.at[NOW], evaluation.at[LAST])) if until is None else evaluation.position(to_time(until))
+    stop = max(int(evaluation.at[NOW]), corrections.find_last())
+    stop = stop if until is None else evaluation.position(to_time(until))
     found, violated = evaluation.stop(stop)
     reasoner.stopped_at = evaluation.grid.to_time(stop)
     changes = result.changes.add(found)
@@ -159,7 +161,7 @@ def build_change_step(
 ) -> ChangeStep:
     """Return a step with the changes of its answers, which were known at a clock: that of the step unless given."""
 
-    def show(rows: Rows) -> Answers:
+    def show(rows: Rows) -> tuple[AnswerColumns, int, int]:
         columns = AnswerColumns(
             evaluation.query,
             len(rows.args),
@@ -170,9 +172,9 @@ def build_change_step(
             evaluation.symbols,
             evaluation.times,
         )
-        return Answers(len(rows), columns, 0, evaluation.symbols)
+        return columns, 0, len(rows)
 
-    return ChangeStep(plain, show(changes.removed), show(changes.added), known)
+    return ChangeStep.of(plain, show(changes.removed), show(changes.added), known)
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,22 @@ class Feed:
     @cached_property
     def arrived(self) -> Arrived:
         return arrange_arrivals(self.corrections, self.rows, self.length, self.last, self.stand)
+
+    @cached_property
+    def late(self) -> LateRows | None:
+        """The late facts, if the query falls apart by their keys; None where explanations are asked for."""
+        plan = self.corrections.plan
+        return None if plan is None or self.reasoner.fact_log is not None else LateRows.of(self.arrived, plan)
+
+    def find_window(self, first: int) -> Window | None:
+        """Evaluate a window of steps with late facts that begins with a step, if possible."""
+        corrections = self.corrections
+        if self.late is None or corrections.plan is None or corrections.is_special:
+            return None
+        window = plan_window(self.arrived, self.late, first)
+        if window is None or not self.arrived.is_special[first : window.stop].any():
+            return None
+        return evaluate_window(corrections, corrections.plan, self.arrived, self.late, window, self.length)
 
 
 def feed_corrections(
@@ -225,16 +243,14 @@ def feed_corrections(
         whole = corrections.as_dataset(rows[0])
         batch = evaluation.batch(whole, evaluation.clock, length, last, delay=evaluation.task.longest)
         special = rows[1] or batch.late or corrections.is_special or corrections.starts_before(rows[0])
-        given = NEG_INF
         for record in _feed_by_step(feed) if special else _feed_in_order(feed, batch, rows[0], 0):
-            given = record.position
             yield record
             if feed.is_outdated:
                 break
         else:
             evaluation.seen = max(evaluation.seen, batch.seen)
             break
-        after = feed.arrived.order[: feed.arrived.end_of(given)].max(initial=-1)
+        after = feed.arrived.order[: feed.arrived.end_of(record.position)].max(initial=-1)
         data = select_rows(data, {key: order_of(r) > after for key, r in data.relations.items()})
     corrections.forget_names()
 
@@ -254,13 +270,24 @@ def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
     place, count = 0, len(arrived.begins)
     if count and arrived.clock[0] == POS_INF:  # there are only deletions, and the clock has not begun
         arrivals, _ = arrived.select(0, len(arrived.clock), corrections)
-        corrections.delete(arrivals.deleted)
+        corrections.delete(arrivals.deleted, Touched())
         return
+    may_speculate = True
     while place < count:
-        stop = place
-        while stop < count and not (arrived.is_special[stop] or corrections.is_special):
-            stop += 1
-        if stop > place:
+        window = feed.find_window(place) if may_speculate else None
+        if window is not None:
+            yield from _give_window(feed.reasoner, window)
+            place += int(window.last[window.given - 1]) + 1 if window.given else 0
+            may_speculate = window.given == len(window.last)
+        elif arrived.is_special[place] or corrections.is_special:
+            began = perf_counter_ns()
+            end = int(arrived.ends[place])
+            arrivals, late = arrived.select(int(arrived.begins[place]), end, corrections)
+            yield _take_step(feed.reasoner, corrections, int(arrived.clock[end - 1]), False, arrivals, late, began)
+            place += 1
+        else:
+            special = np.flatnonzero(arrived.is_special[place:])
+            stop = place + int(special[0]) if len(special) else count
             first, end = int(arrived.begins[place]), int(arrived.ends[stop - 1])
             rows = arrived.select(first, end, corrections)[0].inserted
             evaluation = corrections.evaluation
@@ -268,14 +295,21 @@ def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
             batch = evaluation.batch(whole, evaluation.clock, feed.length, delay=UNLIMITED)
             yield from _feed_in_order(feed, batch, rows, first)
             place = stop
-        else:
-            began = perf_counter_ns()
-            end = int(arrived.ends[place])
-            arrivals, late = arrived.select(int(arrived.begins[place]), end, corrections)
-            yield _take_step(feed.reasoner, corrections, int(arrived.clock[end - 1]), False, arrivals, late, began)
-            place += 1
         if feed.is_outdated:
             return
+
+
+def _give_window(reasoner: Reasoner, window: Window) -> Iterator[ChangeStep]:
+    """Yield the steps of a window; stop if the caller has used the reasoner between them, and will do so again."""
+    reasoner.speculation = window if len(window.last) > 1 else None
+    try:
+        for step in window.give_steps(reasoner):
+            yield step
+            if reasoner.speculation is not window and window.given < len(window.last):
+                return
+    finally:
+        if reasoner.speculation is window:
+            reasoner.roll_back()
 
 
 def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> Iterator[ChangeStep]:
@@ -285,23 +319,22 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
     """
     reasoner, corrections = feed.reasoner, feed.corrections
     evaluation = corrections.evaluation
-    done, count, may_speculate = 0, len(batch.counts), evaluation.numbers is None
+    done, count, may_speculate = 0, len(batch.counts), True
     while done < count:
-        stop = plan_speculation(batch, done, evaluation.store.nbytes()) if may_speculate else done + 1
+        held = evaluation.store.nbytes() + BYTES_PER_ROW * evaluation.count_rows()
+        stop = plan_speculation(batch, done, held) if may_speculate else done + 1
         mark = mark_evaluation(evaluation, numbers=True) if stop > done + 1 else None
         found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
         ahead = AheadInOrder(feed, batch, rows, arrival, mark, found, taken, done, done)
         if mark:
             reasoner.speculation = ahead
         try:
-            for record in give_steps(reasoner, batch, found, taken, done, stop):
+            for step in give_steps(reasoner, batch, found, taken, done, stop, ChangeStep):
                 done += 1
                 ahead.given = done
                 if done == stop:
                     reasoner.speculation = None
                     ahead.note()
-                step = ChangeStep(record, Answers(0, found, 0, found.symbols), record.answers)
-                reasoner.last_step = step
                 if reasoner.fact_log is not None:
                     reasoner.fact_log.add_changes(step.answers, ())
                 yield step
@@ -359,4 +392,4 @@ class AheadInOrder:
         found = self.found
         given = found._replace(args=found.args[: answers * found.arity], lo=found.lo[:answers], hi=found.hi[:answers])
         words = int(todo.record_ends[self.given - 1]) - (int(todo.record_ends[self.first - 1]) if self.first else 0)
-        self.feed.corrections.note_in_order(rows, given, words)
+        self.feed.corrections.note_in_order(rows, TimedRows.of(given), words)

@@ -21,36 +21,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.data.dataset import Dataset
-from tidelog.data.deletions import is_deletion, name_deletions, strip_mark
+from tidelog.data.deletions import name_deletions
 from tidelog.data.relation import Columns, Key, Relation, finer
 from tidelog.engine.fact_store import Rows
-from tidelog.engine.stream_kernel import CLOSED, FRONTIER, NOW, REPORTED
+from tidelog.engine.stream_kernel import CLOSED, FRONTIER, LAST, NOW, REPORTED
 from tidelog.streaming.answer_segments import AnswerSegments, Difference, TimedRows, compare
 from tidelog.streaming.answers import AnswerColumns, FactGroup
+from tidelog.streaming.arrivals import Arrivals, Relations, Touched
 from tidelog.streaming.assertion_ledger import PENDING, AssertionLedger, Int64s, assertion_of, start_of
-from tidelog.streaming.checkpoints import BYTES_PER_WORD, Checkpoint, thin_out
+from tidelog.streaming.checkpoints import BYTES_PER_ROW, BYTES_PER_WORD, Checkpoint, thin_out
+from tidelog.streaming.key_replay import (
+    KeyPlan,
+    complete_evaluation,
+    correct_keys,
+    find_keys,
+    plan_keys,
+    repair_checkpoint,
+)
 from tidelog.streaming.marks import go_back, mark_evaluation
 from tidelog.streaming.query_evaluation import Evaluation
 from tidelog.streaming.step_layout import Clock
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 
 if TYPE_CHECKING:
+    from tidelog.compiler.compiled_program import CompiledProgram
     from tidelog.errors import Inconsistent
-
-Relations = dict[Key, Relation]
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """The assertions that arrive in a step, insertions and deletions apart, with the constants of the evaluation."""
-
-    inserted: Relations
-    deleted: Relations
-
-    @property
-    def count(self) -> int:
-        """The number of insertions."""
-        return sum(map(len, self.inserted.values()))
 
 
 @dataclass(frozen=True)
@@ -80,6 +75,8 @@ class Corrections:
         #: Where output times that are multiples begin: with the first row.
         self.first_start = NEG_INF
         self._words = 0
+        self._planned: CompiledProgram | None = None
+        self._plan: KeyPlan | None = None
         self.violations: set[str] = set()
         #: Whether the rules have changed, so that the next step compares all answers that can still be corrected.
         self.is_outdated = False
@@ -112,23 +109,6 @@ class Corrections:
 
     # Input
 
-    def split(self, data: Dataset) -> tuple[Dataset, Dataset]:
-        """Split a dataset into insertions and deletions, both with the predicates that they are about."""
-        parts: tuple[Relations, Relations] = {}, {}
-        for (name, arity), relation in data.relations.items():
-            plain = strip_mark(name)
-            parts[is_deletion(name)][plain, arity] = replace(relation, predicate=plain)
-        inserted, deleted = (
-            Dataset(data.symbols, Columns(data.denominator, data.dates, part, data.numbers)) for part in parts
-        )
-        return inserted, deleted
-
-    def fit(self, data: Dataset) -> Dataset:
-        """Return a dataset without deletions on the grid, which is refined first if needed."""
-        self.evaluation.input_format.check(data)
-        self.refine(self.evaluation.needed_denominator(data))
-        return data.with_denominator(self.evaluation.grid.denominator)
-
     def read(self, data: Dataset) -> Relations:
         """Return the rows of a dataset on the grid, with the constants of the evaluation."""
         symbols = self.evaluation.symbols
@@ -154,19 +134,21 @@ class Corrections:
         evaluation = self.evaluation
         over = over or bool(evaluation.at[CLOSED] >= now)
         frontier = int(evaluation.at[FRONTIER])
-        first_late = POS_INF
+        touched = Touched()
         for key, rows in arrivals.inserted.items():
-            first_late = min(first_late, self._insert(key, rows, frontier))
-        first_epoch = self.delete(arrivals.deleted)
-        due = self.ledger.take_due(now if evaluation.grid.dense else 2 * now, self.epoch)
+            self._insert(key, rows, frontier, touched)
+        self.delete(arrivals.deleted, touched)
         if self.is_outdated:
-            first_epoch, self.is_outdated = 0, False
-        if first_late == POS_INF and first_epoch == PENDING:
-            found, violated = self._run(due, now, over)
-            changes = Difference.of_added(found)
+            touched.first_epoch, touched.keys, self.is_outdated = 0, None, False
+        corrected = self._correct_keys(touched) if touched.keys else None
+        due = self.ledger.take_due(now if evaluation.grid.dense else 2 * now, self.epoch)
+        if corrected is not None or not touched or touched.keys == set():
+            found, violated = self.run_rows(due, now, over)
+            changes = corrected.add(found) if corrected else Difference.of_added(found)
             self.answers.add(self.epoch, found)
         else:
-            changes, violated = self._replay(self._find_checkpoint(first_late, first_epoch), now, over)
+            place = self._find_checkpoint(touched.first_late, touched.first_epoch)
+            changes, violated = self._replay(place, now, over)
         self.settle()
         return StepResult(changes, arrivals.count, evaluation.held, self.note_violation(violated))
 
@@ -176,7 +158,7 @@ class Corrections:
         now, over = int(at[NOW]), bool(at[CLOSED] >= at[NOW])
         result = self.take(now, over, Arrivals({}, {})) if self.is_outdated else None
         changes = result.changes if result else None
-        found, violated = self._run(self.ledger.take_due(POS_INF, self.epoch), now, over)
+        found, violated = self.run_rows(self.ledger.take_due(POS_INF, self.epoch), now, over)
         return StepResult(
             changes.add(found) if changes else Difference.of_added(found),
             0,
@@ -241,48 +223,65 @@ class Corrections:
             return False
         return any((self.start_positions(relation) < self.first_start).any() for relation in rows.values())
 
-    def delete(self, deleted: Relations) -> int:
-        """Remove rows from the ledger; return the first epoch of those that no longer stand, or `PENDING`."""
-        first = PENDING
-        for (name, _), rows in deleted.items():
+    def delete(self, deleted: Relations, touched: Touched) -> None:
+        """Remove rows from the ledger; note those that the evaluation was given and that no longer stand."""
+        for key, rows in deleted.items():
             for row in range(len(rows)):
-                epoch = self.ledger.delete(assertion_of(name, rows, row))
-                first = first if epoch is None else min(first, epoch)
-        return first
+                epoch = self.ledger.delete(assertion_of(key[0], rows, row))
+                if epoch is not None and epoch < PENDING:
+                    touched.first_epoch = min(touched.first_epoch, epoch)
+                    self._note_keys(key, rows.select(np.array([row])), touched)
 
-    def note_in_order(self, rows: Relations, found: AnswerColumns, words: int) -> None:
+    def note_in_order(self, rows: Relations, found: TimedRows, words: int) -> None:
         """Note rows that the evaluation has taken in order, and the answers."""
         for key, relation in rows.items():
             if len(relation):
                 self.ledger.insert(key, relation, self.epoch)
-        self.answers.add(self.epoch, found)
+        self.answers.put(self.epoch, found)
         self._words += words
         self.settle()
 
-    def _insert(self, key: Key, rows: Relation, frontier: int) -> int:
-        """Add rows to the ledger; return the first position of one that comes too late for the evaluation, if any."""
+    def _insert(self, key: Key, rows: Relation, frontier: int, touched: Touched) -> None:
+        """Add rows to the ledger; note those that come too late for the evaluation."""
         kept = self.ledger.match_waiting(key, rows)
         if not kept.all():
             rows = rows.select(kept)
         starts = self.start_positions(rows)
         lo = np.where(starts < self.first_start, NEG_INF + 1, self.first_positions(rows))
         behind = lo <= frontier
-        first = POS_INF
         if behind.any():
             for row in np.flatnonzero(behind).tolist():
                 one = rows.select(np.array([row]))
                 epoch = self.ledger.find_epoch(assertion_of(key[0], rows, row))
                 self.ledger.insert(key, one, self.epoch if epoch is None else epoch)
                 if epoch is None:
-                    first = min(first, int(lo[row]))
+                    touched.first_late = min(touched.first_late, int(lo[row]))
+                    self._note_keys(key, one, touched)
             rows = rows.select(~behind)
         if len(rows):
             self.ledger.insert(key, rows, PENDING)
-        return first
+
+    def _note_keys(self, key: Key, rows: Relation, touched: Touched) -> None:
+        """Note the keys of corrected rows."""
+        keys = find_keys(self.plan, key, rows) if self.plan is not None else None
+        touched.keys = None if keys is None or touched.keys is None else touched.keys | keys
+
+    @property
+    def plan(self) -> KeyPlan | None:
+        """How the query falls apart by keys, if it does."""
+        if self._planned is not self.evaluation.form:
+            self._planned, self._plan = self.evaluation.form, plan_keys(self.evaluation)
+        return self._plan
+
+    def _correct_keys(self, touched: Touched) -> Difference | None:
+        """Replay what belongs to the keys of corrections alone, if possible; return how the answers changed."""
+        if self.plan is None or touched.keys is None:
+            return None
+        return correct_keys(self, self.plan, touched.keys, touched.first_late, touched.first_epoch)
 
     # Evaluation
 
-    def _run(self, given: Relations, now: int, over: bool) -> tuple[AnswerColumns, Inconsistent | None]:
+    def run_rows(self, given: Relations, now: int, over: bool) -> tuple[AnswerColumns, Inconsistent | None]:
         """Give rows to the evaluation as one step, whatever their times; none of them is behind its frontier."""
         evaluation = self.evaluation
         todo = evaluation.quiet
@@ -302,7 +301,9 @@ class Corrections:
         """Return the place of the last checkpoint that a correction does not concern."""
         place = len(self.checkpoints) - 1
         while place and not (
-            self.checkpoints[place].frontier < first_late and self.checkpoints[place].epoch < first_epoch
+            self.checkpoints[place].frontier < first_late
+            and self.checkpoints[place].epoch < first_epoch
+            and not self.checkpoints[place].outdated
         ):
             place -= 1
         return place
@@ -337,7 +338,7 @@ class Corrections:
                 part = (starts[key] > last) & (starts[key] <= position)
                 if part.any():
                     given[key] = relation if part.all() else relation.select(part)
-            found, wrong = self._run(given, position, over)
+            found, wrong = self.run_rows(given, position, over)
             violated = violated or wrong
             self.answers.add(self.epoch, found)
             after.append(TimedRows.of(found))
@@ -348,6 +349,8 @@ class Corrections:
 
     def _take_checkpoint(self) -> None:
         """Take a checkpoint, which ends the epoch."""
+        if self.plan is not None:
+            complete_evaluation(self.evaluation)
         self.checkpoints.append(Checkpoint(mark_evaluation(self.evaluation, numbers=True), self.epoch))
         self.epoch += 1
         self._words = 0
@@ -356,12 +359,20 @@ class Corrections:
         """Take a checkpoint if it is due, and forget what is final."""
         evaluation = self.evaluation
         now, last = int(evaluation.at[NOW]), self.checkpoints[-1]
-        if now > last.now and self._words * BYTES_PER_WORD >= evaluation.store.nbytes() + 64 * evaluation.count_rows():
+        if now > last.now and self._words * BYTES_PER_WORD >= (
+            evaluation.store.nbytes() + BYTES_PER_ROW * evaluation.count_rows()
+        ):
             self._take_checkpoint()
         oldest = now - self.reach
         kept = thin_out(self.checkpoints, now, oldest)
         if len(kept) < len(self.checkpoints):
             moved = kept[0] is not self.checkpoints[0]
+            if kept[0].outdated:
+                base, plan = self.checkpoints[0], self.plan
+                repaired = None if plan is None else repair_checkpoint(self, plan, base, kept[0])
+                kept, moved = ([repaired, *kept[1:]], True) if repaired else ([base, *kept], False)
+            if moved:
+                kept[0].mark.at[LAST] = self.find_last(kept[0].epoch)
             self.checkpoints = kept
             if moved:
                 doubled = oldest if evaluation.grid.dense else 2 * oldest
@@ -369,6 +380,11 @@ class Corrections:
                 self.answers.forget(kept[0].epoch)
                 if evaluation.output is not None:
                     evaluation.output.keep_from(kept[0].mark.pulled)
+
+    def find_last(self, epoch: int = PENDING - 1) -> int:
+        """Return the position of the last time in the assertions of an epoch or one before that stand."""
+        last, known = self.ledger.find_last(epoch), int(self.checkpoints[0].mark.at[LAST])
+        return max(known, last if last == NEG_INF else last * self.evaluation.grid.tick)
 
     def note_violation(self, violated: Inconsistent | None) -> Inconsistent | None:
         """Return a violated constraint, unless it was reported before: a replay finds it again."""

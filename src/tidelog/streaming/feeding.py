@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
@@ -20,6 +20,9 @@ from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
     from tidelog.streaming.reasoner import Reasoner
+
+#: The class of the records of steps.
+S = TypeVar("S", bound=StreamStep)
 
 NO_FACTS = Answers(0, (), 0, Symbols())
 
@@ -57,7 +60,7 @@ def feed_in_order(
         found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
         mine = reasoner.speculation = None if mark is None else Speculation(mark, batch, done, done)
         try:
-            for record in give_steps(reasoner, batch, found, taken, done, stop):
+            for record in give_steps(reasoner, batch, found, taken, done, stop, StreamStep):
                 done += 1
                 if mine:
                     mine.given = done
@@ -88,9 +91,15 @@ def count_late(reasoner: Reasoner, batch: Batch, step: int) -> Answers:
 
 
 def give_steps(
-    reasoner: Reasoner, batch: Batch, found: AnswerColumns, taken: Int64s, first: int, stop: int
-) -> Iterator[StreamStep]:
-    """Yield the records of evaluated steps, each counted as it is given out."""
+    reasoner: Reasoner,
+    batch: Batch,
+    found: AnswerColumns,
+    taken: Int64s,
+    first: int,
+    stop: int,
+    kind: type[S],
+) -> Iterator[S]:
+    """Yield the records of evaluated steps, of a kind, each counted as it is given out."""
     clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
     begin, kept = 0, reasoner.evaluation.count_rows()
     grid, any_late = reasoner.evaluation.grid, bool(batch.late)
@@ -98,6 +107,7 @@ def give_steps(
     for number, (clock, count, (finite, endless, spent, end)) in enumerate(rows, first):
         late = count_late(reasoner, batch, number) if any_late else NO_FACTS
         reasoner.facts_taken += count
-        reasoner.last_step = StreamStep(clock, grid, count, finite + kept, endless, spent, (found, begin, end), late)
+        step = kind(clock, grid, count, finite + kept, endless, spent, (found, begin, end), late)
+        reasoner.last_step = step
         begin = end
-        yield reasoner.last_step
+        yield step

@@ -363,10 +363,11 @@ class Evaluation:
         fixed: bool = False,
         own: bool = True,
         delay: int | None = None,
+        merged: bool = True,
     ) -> Batch:
         """Lay out the facts of a dataset as steps; with a fixed clock as one step, whatever their times.
 
-        `delay` is a delay for all predicates, instead of their own."""
+        `delay` is a delay for all predicates, instead of their own. Steps with numbers may be `merged`."""
         known = len(self.symbols)
         own = own and self.output is not None and self.output.own
         delay_of = self._delay_of if delay is None else lambda predicate: delay
@@ -374,7 +375,7 @@ class Evaluation:
         batch = arrange(data, reading, clock, self.symbols)
         if len(self.symbols) > known:
             self.rank()
-        return batch if self.numbers is None or step else merge_steps(batch, WORDS_PER_STEP)
+        return merge_steps(batch, WORDS_PER_STEP) if merged and self.numbers is not None and not step else batch
 
     def _delay_of(self, predicate: str) -> int:
         """Return the allowed delay of a predicate, as a grid distance."""

@@ -56,6 +56,7 @@ from tidelog.timeline.interval import INF, Bound, Time, TimelineName
 if TYPE_CHECKING:
     from tidelog.proofs.explanation import Explanation
     from tidelog.streaming.corrected_steps import AheadInOrder
+    from tidelog.streaming.correction_windows import Window
 
 
 class Reasoner:
@@ -113,7 +114,7 @@ class Reasoner:
         #: Whether times were given as dates, so that answers are printed with dates.
         self.dates = self.evaluation.dates = data.dates
         #: Steps that were evaluated ahead, if any, and how often the stream was continued by other calls than `feed`.
-        self.speculation: Speculation | AheadInOrder | None = None
+        self.speculation: Speculation | AheadInOrder | Window | None = None
         self.version = 0
         #: Where time stopped, once the stream has ended.
         self.stopped_at: Time = INF

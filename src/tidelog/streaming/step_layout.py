@@ -66,11 +66,15 @@ class Batch:
 
 def merge_steps(batch: Batch, words: int) -> Batch:
     """Return the same facts in fewer steps, each of about as many words of records, or of one time if it has more."""
-    todo = batch.todo
     if len(batch.counts) < 2:
         return batch
-    group = todo.record_ends // words
-    last = np.flatnonzero(np.append(group[1:] != group[:-1], True))
+    group = batch.todo.record_ends // words
+    return join_steps(batch, np.flatnonzero(np.append(group[1:] != group[:-1], True)))
+
+
+def join_steps(batch: Batch, last: Int64s) -> Batch:
+    """Return the same facts in fewer steps; `last` are the present steps with which the new ones end."""
+    todo = batch.todo
     first = np.append(0, last[:-1] + 1)
     late: dict[int, list[FactGroup]] = {}
     for step, facts in batch.late.items():
