@@ -90,6 +90,14 @@ def agree(part: Features) -> None:
     judge()
 
 
+def test_parts_of_printed_rows_need_no_other_compiled_code() -> None:
+    args = np.arange(40, dtype=np.int32).reshape(2, 20)
+    rows = fact_printer._Rows(args, np.arange(20), np.arange(20))
+    parts = fact_printer._divide(rows, np.arange(40), 3)
+    assert [part.args[0].tolist() for part in parts] == [[*range(6)], [*range(6, 13)], [*range(13, 20)]]
+    assert all(part.args.flags.c_contiguous for part in parts)
+
+
 # Reading
 
 

@@ -124,36 +124,35 @@ def render_rows(
     name = ('{"fact": ' + quoted[:-1] if jsonl else predicate).encode()
     words = _Words(name, f'", "predicate": {quoted}, "args": ['.encode())
     ranks = symbols.ranks() if len(columns.args) else np.zeros(0, np.int64)
-    parts = _divide(columns, ranks) if not by_end else [None]
     table = symbols.reserve(0, 0)
-    return b"".join(
-        run_in_threads([partial(_render_part, table, columns, ranks, part, by_end, words, style) for part in parts])
-    )
+    if by_end or len(columns.lo) < _FEWEST_ROWS or not len(columns.args) or (threads := count_threads()) == 1:
+        return _render_part(table, columns, ranks, by_end, words, style)
+    parts = [
+        partial(_render_part, table, part, ranks, False, words, style) for part in _divide(columns, ranks, threads)
+    ]
+    return b"".join(run_in_threads(parts))
 
 
-def _divide(rows: _Rows, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64] | None]:
-    """Divide many rows into one part for each thread, by the rank of the first argument; None stands for all rows."""
-    threads = count_threads()
-    if threads == 1 or not len(rows.args) or len(rows.lo) < _FEWEST_ROWS:
-        return [None]
+def _divide(rows: _Rows, ranks: npt.NDArray[np.int64], count: int) -> list[_Rows]:
+    """Divide rows into parts of about the same size, by the rank of the first argument."""
     first = ranks[rows.args[0]]
     sample = np.sort(first[:: max(1, len(first) // 4096)])
-    bounds = sample[[len(sample) * k // threads for k in range(1, threads)]]
+    bounds = sample[[len(sample) * k // count for k in range(1, count)]]
     part = np.searchsorted(bounds, first, "right")
-    return [np.flatnonzero(part == number) for number in range(threads)]
+    own = [part == number for number in range(count)]
+    return [_Rows(np.ascontiguousarray(rows.args[:, mask]), rows.lo[mask], rows.hi[mask]) for mask in own]
 
 
 def _render_part(
     table: SymbolTable,
     rows: _Rows,
     ranks: npt.NDArray[np.int64],
-    part: npt.NDArray[np.int64] | None,
     by_end: bool,
     words: _Words,
     style: _Style,
 ) -> bytes:
-    """Sort and print some of the rows."""
-    args, lo, hi = rows if part is None else _Rows(rows.args[:, part], rows.lo[part], rows.hi[part])
+    """Sort and print rows."""
+    args, lo, hi = rows
     keys = [lo, *(ranks[column] for column in args[::-1]), *([hi] if by_end else [])]
     order = np.lexsort(keys)
     name, after = np.frombuffer(words.name, np.uint8), np.frombuffer(words.after, np.uint8)
