@@ -88,8 +88,10 @@ export class Details {
       const deeper: string[] = [];
       for (let i = more.indexOf(line) + 1; i < more.length && /^[\s│├└]/.test(more[i]); i++) deeper.push(more[i].replace(/^[\s│├└─]+/, ""));
       if (!deeper.length) return h("li", {}, code(line));
-      const inner = h("div", { class: "inner" }, h("ul", { class: "premises" }, ...[line, ...deeper].map((text) => h("li", {}, code(text)))));
-      return h("li", {}, h("details", {}, h("summary", {}, "why?"), inner));
+      // Why a fact is missing is folded as a whole; of a value, the rows behind it are.
+      const whole = line.includes(" does not hold");
+      const inner = h("div", { class: "inner" }, h("ul", { class: "premises" }, ...(whole ? [line, ...deeper] : deeper).map((text) => h("li", {}, code(text)))));
+      return h("li", {}, !whole && code(line), h("details", {}, h("summary", { "aria-label": `Why: ${line}` }, "why?"), inner));
     });
     return h("div", { class: "step" }, code(this.report.data.rules[rule], { class: "rule" }), h("p", { class: "fails" }, code(failing)), below.length > 0 && h("ul", { class: "premises" }, ...below));
   }

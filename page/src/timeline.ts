@@ -336,7 +336,7 @@ export class Timeline {
       g.fillStyle = this.ink(atom).color;
       g.fillRect(4, y - 7, 3, 14);
       g.fillStyle = color("text");
-      g.fillText(text.length > room ? `${text.slice(0, Math.max(room - 1, 1))}…` : text, 13, y);
+      g.fillText(shorten(text, room), 13, y);
     }
     g.restore();
     g.fillStyle = color("line");
@@ -663,6 +663,14 @@ const dateAt = (time: Date | number): string => {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
 };
+
+// A label without its middle, where it is too long: the arguments at its end tell it from others.
+function shorten(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const kept = Math.max(room - 1, 2);
+  const tail = Math.floor(kept / 2);
+  return `${text.slice(0, kept - tail)}…${text.slice(-tail)}`;
+}
 
 const labelFont = (): string => `12.5px ${color("mono")}`;
 

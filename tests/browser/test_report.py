@@ -272,6 +272,18 @@ def test_arguments_have_the_names_of_their_columns(open_page: Open, doors: Path)
     assert page.locator(".columns").inner_text().split() == ["door", "north"]
 
 
+def test_values_behind_a_missing_interval_and_times_in_arguments(open_page: Open, tmp_path: Path) -> None:
+    rules = "Many(X, S) :- count[0,1min]{ High(X) } >= 2, S = start{ Warm(X) }.\n"
+    (tmp_path / "r.dmtl").write_text(rules, encoding="utf-8")
+    facts = "Warm(a)@[2026-01-31T10:00:00Z,2026-01-31T11:00:00Z]\nHigh(a)@2026-01-31T10:20:00Z\n"
+    (tmp_path / "d.facts").write_text(facts + "High(a)@2026-01-31T10:20:30Z\n", encoding="utf-8")
+    page = open_page(written(tmp_path, str(tmp_path / "r.dmtl"), str(tmp_path / "d.facts")))
+    click_row(page, 0, 1200)
+    details = page.locator(".details")
+    assert details.locator("h2").inner_text().startswith("Many(a,2026-01-31T10:00:00Z)@(2026-01-31T10:21:00Z,")
+    assert "count[0,1min]{ High(a) } >= 2 fails throughout" in details.locator(".fails").inner_text()
+
+
 def test_durations_are_written_as_in_the_rules(open_page: Open, doors: Path) -> None:
     page = open_page(doors)
     click_row(page, 0, 500)
