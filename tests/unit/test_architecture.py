@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,11 @@ def name_package(path: tuple[str, ...]) -> str:
     return f"{path[0]}/" if (SOURCES / path[0]).is_dir() else f"{path[0]}.py"
 
 
+@functools.cache
+def list_imports() -> tuple[Import, ...]:
+    return tuple(find_imports())
+
+
 def find_imports() -> Iterator[Import]:
     """Find all imports of tidelog's own modules, also inside functions."""
     for file in sorted(SOURCES.rglob("*.py")):
@@ -49,7 +55,7 @@ def find_imports() -> Iterator[Import]:
         type_only = {
             id(inner)
             for node in ast.walk(tree)
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
             for statement in node.body
             for inner in ast.walk(statement)
         }
@@ -98,7 +104,7 @@ def test_no_import_goes_up() -> None:
     layers = read_layers()
     upward = [
         f"{found.place}: {found.importer} imports {found.imported}"
-        for found in find_imports()
+        for found in list_imports()
         if not found.type_only and layers[found.imported] > layers[found.importer]
     ]
     assert not upward, "\n".join(upward)
@@ -126,7 +132,7 @@ def test_types_from_above_are_those_that_the_page_names() -> None:
     allowed = set(re.findall(r"`([^`]+)` names types of `([^`]+)`", PAGE.read_text(encoding="utf-8")))
     upward = {
         (found.importer, found.imported): found.place
-        for found in find_imports()
+        for found in list_imports()
         if found.type_only and layers[found.imported] > layers[found.importer]
     }
     assert set(upward) == allowed, upward
