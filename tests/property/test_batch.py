@@ -24,6 +24,8 @@ PARTS = {
     "integers, forward": replace(FORWARD, integer=True, denominators=(1,), unbounded=True),
     "rationals": replace(FORWARD, denominators=(2, 3), negation=True),
     "everything": replace(BOTH, unbounded=True, negation=True, constraints=True),
+    "groups": replace(BOTH, groups=True, negation=True),
+    "groups over the integers": replace(FORWARD, groups=True, negation=True, integer=True, denominators=(1,)),
 }
 
 

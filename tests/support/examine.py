@@ -51,7 +51,7 @@ class ParsedCase:
 def parse_case(case: Case) -> ParsedCase:
     text = str(tl.Program(case.rules, case.features.timeline))
     program = tl.Program.parse(text)
-    assert tuple(map(numbered, program.rules)) == case.rules, f"does not round-trip:\n{text}"
+    assert tuple(map(numbered, program.written_rules)) == case.rules, f"does not round-trip:\n{text}"
     return ParsedCase(case, program, tl.Dataset.parse("".join(f"{format_fact(fact)}\n" for fact in case.facts)))
 
 

@@ -20,6 +20,7 @@ from oracle import (
     Key,
     Scope,
     Truth,
+    atoms_of,
     broken_rules,
     denominator_of,
     domain_of,
@@ -30,7 +31,7 @@ from oracle import (
     times_of,
 )
 from tidelog.language.fact_text import parse_fact
-from tidelog.language.syntax import Atom, Binary, Fact, Formula, Rule, Unary
+from tidelog.language.syntax import Fact, Formula, Rule
 from tidelog.timeline.interval import INF, Interval
 
 #: Larger windows than this take too long.
@@ -340,14 +341,7 @@ def find_components(rules: Sequence[Rule]) -> list[set[str]]:
 
 
 def find_predicates(formula: Formula) -> set[str]:
-    match formula:
-        case Atom(name):
-            return {name}
-        case Unary(_, _, arg):
-            return find_predicates(arg)
-        case Binary(_, _, left, right):
-            return find_predicates(left) | find_predicates(right)
-    return set()
+    return {atom.predicate for atom in atoms_of(formula)}
 
 
 def may_be_undecided(rules: Sequence[Rule]) -> bool:

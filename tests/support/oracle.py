@@ -37,12 +37,14 @@ from tidelog.language.syntax import (
     Atom,
     Binary,
     BinaryOp,
+    BodyLiteral,
     Bottom,
     Comparison,
     Condition,
     Constant,
     Fact,
     Formula,
+    Group,
     Literal,
     Rule,
     Term,
@@ -71,6 +73,9 @@ FRESH: Value = "\0some other constant"
 def times_of(formula: Formula) -> Iterator[Time]:
     """All ends of ranges in a formula."""
     match formula:
+        case Group():
+            for inner in formulas_in(formula):
+                yield from times_of(inner)
         case Unary(_, range_, arg):
             yield from (range_.lo, range_.hi)
             yield from times_of(arg)
@@ -78,6 +83,10 @@ def times_of(formula: Formula) -> Iterator[Time]:
             yield from (range_.lo, range_.hi)
             yield from times_of(left)
             yield from times_of(right)
+
+
+def formulas_in(group: Group) -> list[Formula]:
+    return [literal.formula for literal in group.literals if isinstance(literal, Literal)]
 
 
 def formulas_of(rule: Rule) -> list[Formula]:
@@ -283,6 +292,13 @@ def since_or_until(
 
 def variables_of(formula: Formula) -> Iterator[str]:
     match formula:
+        case Group(literals=literals):
+            for literal in literals:
+                if isinstance(literal, Literal):
+                    yield from variables_of(literal.formula)
+                else:
+                    assert isinstance(literal, Comparison)
+                    yield from (term.name for term in (literal.left, literal.right) if isinstance(term, Variable))
         case Atom(_, args):
             yield from (term.name for term in args if isinstance(term, Variable))
         case Unary(_, _, arg):
@@ -293,14 +309,23 @@ def variables_of(formula: Formula) -> Iterator[str]:
 
 
 def atoms_of(formula: Formula) -> Iterator[Atom]:
+    yield from (atom for atom, _ in signed_atoms_of(formula, False))
+
+
+def signed_atoms_of(formula: Formula, negated: bool) -> Iterator[tuple[Atom, bool]]:
+    """The atoms of a formula, each with whether a negation is above it: the formula's own, or one inside a group."""
     match formula:
+        case Group(literals=literals):
+            for literal in literals:
+                if isinstance(literal, Literal):
+                    yield from signed_atoms_of(literal.formula, negated or literal.negated)
         case Atom():
-            yield formula
+            yield formula, negated
         case Unary(_, _, arg):
-            yield from atoms_of(arg)
+            yield from signed_atoms_of(arg, negated)
         case Binary(_, _, left, right):
-            yield from atoms_of(left)
-            yield from atoms_of(right)
+            yield from signed_atoms_of(left, negated)
+            yield from signed_atoms_of(right, negated)
 
 
 def ground_term(term: Term, binding: Binding) -> Value:
@@ -336,14 +361,33 @@ def compare(comparison: Comparison, binding: Binding) -> bool:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Truth of ground formulas in one of the two tables."""
+    """Truth of ground formulas in one of the two tables; negations inside groups read the other one."""
 
     scope: Scope
     table: Mapping[Key, Vector]
     definite: bool
+    other: Mapping[Key, Vector] = field(default_factory=dict)
+
+    def of_group(self, group: Group, binding: Binding) -> Vector:
+        """All literals of a group hold, or one of them does."""
+        result = self.scope.constant(not group.alternatives)
+        for literal in group.literals:
+            if isinstance(literal, Comparison):
+                value = self.scope.constant(compare(literal, binding))
+            else:
+                assert isinstance(literal, Literal)
+                if literal.negated:
+                    denied = Evaluator(self.scope, self.other, not self.definite, self.table)
+                    value = negation(denied(literal.formula, binding))
+                else:
+                    value = self(literal.formula, binding)
+            result = disjunction(result, value) if group.alternatives else conjunction(result, value)
+        return result
 
     def __call__(self, formula: Formula, binding: Binding) -> Vector:
         match formula:
+            case Group():
+                return self.of_group(formula, binding)
             case Top():
                 return self.scope.constant(True)
             case Bottom():
@@ -397,8 +441,8 @@ def strata_of(rules: Sequence[Rule]) -> list[list[Rule]]:
             for literal in rule.body:
                 if not isinstance(literal, Literal):
                     continue
-                for atom in atoms_of(literal.formula):
-                    least = level[atom.predicate] + literal.negated
+                for atom, negated in signed_atoms_of(literal.formula, literal.negated):
+                    least = level[atom.predicate] + negated
                     if level[head.predicate] < least:
                         level[head.predicate] = least
                         changed = True
@@ -415,14 +459,33 @@ def strata_of(rules: Sequence[Rule]) -> list[list[Rule]]:
     return [strata[number] for number in sorted(strata)] + [constraints]
 
 
+def comparisons_of(body: Iterable[BodyLiteral]) -> Iterator[Comparison]:
+    """The comparisons of a body, those inside groups included."""
+    for literal in body:
+        if isinstance(literal, Comparison):
+            yield literal
+        elif isinstance(literal, Literal):
+            yield from comparisons_under(literal.formula)
+
+
+def comparisons_under(formula: Formula) -> Iterator[Comparison]:
+    match formula:
+        case Group(literals=literals):
+            yield from comparisons_of(literals)
+        case Unary(_, _, arg):
+            yield from comparisons_under(arg)
+        case Binary(_, _, left, right):
+            yield from comparisons_under(left)
+            yield from comparisons_under(right)
+
+
 def domain_of(rules: Iterable[Rule], facts: Iterable[Fact]) -> list[Value]:
     """All constants of program and data, and one that stands for all others."""
     values: dict[Value, None] = {FRESH: None}
     for rule in rules:
         terms = [term for formula in formulas_of(rule) for atom in atoms_of(formula) for term in atom.args]
-        for literal in rule.body:
-            if isinstance(literal, Comparison):
-                terms += [literal.left, literal.right]
+        for comparison in comparisons_of(rule.body):
+            terms += [comparison.left, comparison.right]
         values.update((term.value, None) for term in terms if isinstance(term, Constant))
     for fact in facts:
         values.update((value, None) for value in fact.args)
@@ -438,7 +501,7 @@ class Instance:
 
     def body(self, scope: Scope, own: Mapping[Key, Vector], other: Mapping[Key, Vector], *, definite: bool) -> Vector:
         """Where the body holds; negated literals are read from the other table."""
-        positive, negative = Evaluator(scope, own, definite), Evaluator(scope, other, not definite)
+        positive, negative = Evaluator(scope, own, definite, other), Evaluator(scope, other, not definite, own)
         result = scope.constant(True)
         for literal in self.rule.body:
             if not isinstance(literal, Literal):

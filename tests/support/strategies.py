@@ -14,6 +14,9 @@ from itertools import count
 
 from hypothesis import strategies as st
 
+from tidelog.language.groups import expand_groups
+from tidelog.language.parser import build_group
+from tidelog.language.rule_checks import diagnose_rules
 from tidelog.language.syntax import (
     Aggregate,
     Atom,
@@ -27,6 +30,7 @@ from tidelog.language.syntax import (
     Expression,
     Fact,
     Formula,
+    Group,
     Literal,
     Operation,
     Rule,
@@ -63,6 +67,8 @@ class Features:
     #: Denominators of times in the program and in the data.
     denominators: tuple[int, ...] = (1, 2)
     depth: int = 3
+    #: Conjunctions and alternatives in bodies and under operators.
+    groups: bool = False
     #: Whether data may begin at -inf or end at inf.
     endless_data: bool = True
 
@@ -153,6 +159,8 @@ class Vocabulary:
 
     predicates: tuple[tuple[str, int], ...]
     terms: tuple[Term | None, ...]  # None asks for an anonymous variable
+    #: Predicates that groups may negate.
+    denied: tuple[tuple[str, int], ...] = ()
 
 
 @st.composite
@@ -172,7 +180,11 @@ def formulas(draw: st.DrawFn, words: Vocabulary, features: Features, depth: int)
         kinds += ["unary", "unary", "binary"]
     if features.both and depth < features.depth:
         kinds += ["constant"]
+    if features.groups and depth > 0:
+        kinds += ["group", "group"]
     kind = draw(st.sampled_from(kinds))
+    if kind == "group":
+        return draw(groups(words, features, depth - 1))
     if kind == "atom" and words.predicates:
         return draw(atoms(words))
     if kind in ("atom", "constant"):
@@ -187,6 +199,25 @@ def formulas(draw: st.DrawFn, words: Vocabulary, features: Features, depth: int)
     return Binary(draw(st.sampled_from(binary)), range_, left, right)
 
 
+@st.composite
+def groups(draw: st.DrawFn, words: Vocabulary, features: Features, depth: int) -> Formula:
+    """Literals in brackets; negated ones and comparisons take variables that the others bind, if there are any."""
+    inner = [Literal(draw(formulas(words, features, depth))) for _ in range(draw(st.sampled_from((1, 2, 2, 3))))]
+    literals: list[BodyLiteral] = list(inner)
+    bound = [Variable(name) for literal in inner for name in sorted(bound_variables(literal.formula))]
+    terms: tuple[Term, ...] = (*bound, *(term for term in words.terms if isinstance(term, Constant)))
+    if words.denied and terms and draw(st.integers(0, 2)) == 0:
+        negative = Vocabulary(words.denied, terms)
+        literals.append(Literal(draw(formulas(negative, features, min(depth, 1))), negated=True))
+    if bound and draw(st.integers(0, 5)) == 0:
+        literals.append(
+            Comparison(draw(st.sampled_from(COMPARISONS)), draw(st.sampled_from(terms)), draw(st.sampled_from(terms)))
+        )
+    if len(literals) == 1:
+        return inner[0].formula
+    return build_group(literals, None, alternatives=draw(st.booleans()))
+
+
 def depths(deepest: int) -> st.SearchStrategy[int]:
     """Mostly shallow: what is deep seldom holds."""
     return st.sampled_from([depth for depth in range(deepest + 1) for _ in range(deepest + 1 - depth)])
@@ -199,6 +230,12 @@ def program_ranges(features: Features) -> st.SearchStrategy[Interval]:
 def bound_variables(formula: Formula) -> set[str]:
     """The variables that an operand other than the left one of Since or Until mentions by name."""
     match formula:
+        case Group(literals=literals, alternatives=alternatives):
+            sets = [
+                bound_variables(literal.formula) if isinstance(literal, Literal) and not literal.negated else set()
+                for literal in literals
+            ]
+            return set.intersection(*sets) if alternatives else set.union(*sets)
         case Atom(_, args):
             return {term.name for term in args if isinstance(term, Variable) and not term.anonymous}
         case Unary(_, _, arg):
@@ -237,7 +274,7 @@ def rules(
     lower = tuple(predicate for lower in levels[:level] for predicate in lower)
     fixed = tuple(Constant(value) for value in constants)
     variables = tuple(Variable(v) for v in VARIABLES)
-    words = Vocabulary(tuple(usable), variables + variables + fixed + (None,))
+    words = Vocabulary(tuple(usable), variables + variables + fixed + (None,), lower if features.negation else ())
     only_negation = features.negation and bool(lower) and draw(st.integers(0, 7)) == 0
     number = 0 if only_negation else draw(st.sampled_from((1, 1, 2, 3)))
     body: list[BodyLiteral] = [
@@ -252,7 +289,11 @@ def rules(
         left, right = draw(st.sampled_from(terms)), draw(st.sampled_from(terms))
         body.append(Comparison(draw(st.sampled_from(COMPARISONS)), left, right))
     body = draw(st.permutations(body))
-    return numbered(Rule(draw(heads(name, arity, terms, features)), tuple(body)))
+    found = numbered(Rule(draw(heads(name, arity, terms, features)), tuple(body)))
+    if features.groups and diagnose_rules(expand_groups([found])):
+        # Some alternative leaves a variable unbound.
+        return draw(rules(levels, level, constants, replace(features, groups=False)))
+    return found
 
 
 @st.composite
@@ -303,6 +344,9 @@ def numbered(rule: Rule) -> Rule:
 
     def rename(formula: Formula) -> Formula:
         match formula:
+            case Group():
+                literals = tuple(map(rename_literal, formula.literals))
+                return build_group(literals, None, formula.alternatives)
             case Atom():
                 return replace(formula, args=tuple(map(rename_term, formula.args)))
             case Unary():
@@ -370,6 +414,8 @@ def atoms_read(literal: BodyLiteral) -> list[str]:
     found, todo = [], [literal.formula]
     while todo:
         match todo.pop():
+            case Group(literals=literals):
+                found += [name for inner in literals for name in atoms_read(inner)]
             case Atom(name):
                 found.append(name)
             case Unary(_, _, arg):

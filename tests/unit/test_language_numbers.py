@@ -247,7 +247,6 @@ def test_printed_rules_with_numbers_read_back_as_the_same(rule: Rule) -> None:
         ("A(X) :- P(X), X between 1 and 2.", "TL001", 17, "X >= 1, X <= 2"),
         ("A(X) :- P(X), X < 3 < 4.", "TL001", 21, "one comparison after the other"),
         ("A(X) :- P(X), X + 1.", "TL001", 15, "an expression is not a literal"),
-        ("A(X) :- P(X), (X > 3).", "TL001", 18, "a comparison is a literal of its own"),
         ("A(X) :- P(X), Diamondminus[0,5] X > 3.", "TL001", 35, "a comparison is a literal of its own"),
         ("A(X) :- P(X), X > 10 min.", "TL007", 19, "next to the number: 10min"),
         ("A(X) :- P(X), {X > 3}.", "TL002", 15, "braces belong to aggregates"),

@@ -26,6 +26,8 @@ from tidelog.language.syntax import (
     BodyLiteral,
     Comparison,
     Condition,
+    Formula,
+    Group,
     Literal,
     Rule,
     TemporalAtom,
@@ -58,7 +60,7 @@ def find_program_warnings(program: Program) -> tuple[Diagnostic, ...]:
     if program.temporal is not None:
         occurrences = [list(_occurrences_in_temporal_rule(rule)) for rule in program.temporal.rules]
     else:
-        occurrences = [_occurrences_in_rule(rule) for rule in program.rules]
+        occurrences = [_occurrences_in_rule(rule) for rule in program.written_rules]
     return tuple(_warn_of_single_variable(name, place) for scope in occurrences for name, place in _find_single(scope))
 
 
@@ -165,7 +167,7 @@ def _occurrences_in_rule(rule: Rule) -> list[_Occurrence]:
     A local variable that occurs once is no mistake: it tells rows apart.
     """
     outer = {variable.name for variable in outer_variables(rule)}
-    occurrences = [found for atom in formula_atoms(rule.head) for found in _occurrences_in_terms(atom.args, atom.place)]
+    occurrences = list(_occurrences_in_formula(rule.head))
     occurrences += _occurrences_in_body(rule.body)
     for aggregate in rule_aggregates(rule):
         values = (v for value in aggregate.values for v in expression_variables(value))
@@ -179,12 +181,19 @@ def _occurrences_in_body(body: Iterable[BodyLiteral]) -> Iterator[_Occurrence]:
     for literal in body:
         match literal:
             case Literal(formula):
-                for atom in formula_atoms(formula):
-                    yield from _occurrences_in_terms(atom.args, atom.place)
+                yield from _occurrences_in_formula(formula)
             case Comparison() | Condition():
                 yield from _occurrences_in_terms(literal_variables(literal, braces=False), literal.place)
             case _:
                 assert_never(literal)
+
+
+def _occurrences_in_formula(formula: Formula) -> Iterator[_Occurrence]:
+    for atom in formula_atoms(formula):
+        if isinstance(atom, Group):
+            yield from _occurrences_in_body(atom.literals)
+        else:
+            yield from _occurrences_in_terms(atom.args, atom.place)
 
 
 def _occurrences_in_temporal_rule(rule: TemporalRule) -> Iterator[_Occurrence]:

@@ -261,4 +261,21 @@ RULE_CODES = (
         law="temporal Datalog (.tdl) compares values, but has no arithmetic and no aggregates",
         help="write these rules as DatalogMTL, in a .dmtl file",
     ),
+    DiagnosticEntry(
+        "TL122",
+        "a choice or a condition in a head",
+        Example("dmtl", "(Up(X) or Down(X)) :- Node(X).", "Up(X), Known(X) :- Node(X)."),
+        law="all atoms of a head follow from the body: a head has no `or`, no `not` and no comparisons",
+    ),
+    DiagnosticEntry(
+        "TL123",
+        "too many combinations of alternatives",
+        Example(
+            "dmtl",
+            "P :- A or B, A or C, A or D, A or E, B or C, B or D, B or E.",
+            "P :- AB, A or C, A or D, A or E, B or C, B or D.\nAB :- A or B, B or E.",
+        ),
+        law="a rule with alternatives stands for a rule per combination of them, of which there are at most 64",
+        help="define some of the alternatives by rules of their own, and use their predicates here",
+    ),
 )

@@ -19,7 +19,9 @@ AGGREGATE_WORDS = ("count", "sum", "min", "max", "avg", "last", "first", "durati
 
 _OPENING = frozenset({"_LPAR", "_GROUP", "LSQB", "OPEN", "_LBRACE", "_VALUES"})
 _CLOSING = frozenset({"_RPAR", "RSQB", "CLOSE", "_RBRACE"})
-_ENDS_LITERAL = frozenset({"_COMMA", "_IF", "_BARS", "_DOT"})
+_ENDS_LITERAL = frozenset({"_COMMA", "_IF", "_BARS", "_DOT", "OR", "AND"})
+#: A literal begins after one of these; in formulas, a bracket that is no atom's begins a group.
+_BEFORE_LITERAL = frozenset({"_COMMA", "_IF", "_BARS", "NOT", "OR", "AND", "_LPAR"})
 _ENDS_OPERAND = frozenset({"NAME", "NUMBER", "DURATION", "STRING", "_RPAR", "_RBRACE"})
 
 
@@ -61,7 +63,7 @@ class _Scan:
                     continue
                 if token in TEXT_TESTS and self.type_at(at + 1) == "_LPAR":
                     token.type = "TEXT_TEST"
-            fresh = token.type in ("_IF", "_COMMA", "NOT", "_BARS")
+            fresh = token.type in _BEFORE_LITERAL
             if token.type in ("NAME", "TEXT_TEST") and self.type_at(at + 1) == "_LPAR":
                 closing = min(_find_closing(self.tokens, at + 1), stop)
                 self.found += self.tokens[at : at + 2]

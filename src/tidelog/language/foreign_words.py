@@ -39,6 +39,7 @@ _UNITS = {
 }
 _WORDS = ("or", "and", "in", "is", "between", "like")
 _NO_OR = "a body has no `or`; a predicate with several rules holds where one of them says so"
+_BETWEEN_LITERALS = "`or` stands between two literals: A(X) or B(X)"
 _OPENING, _CLOSING = ("_LPAR", "OPEN", "LSQB"), ("_RPAR", "CLOSE", "RSQB")
 
 
@@ -56,7 +57,7 @@ def suggest_duration(text: str) -> str | None:
 def explain_foreign_word(tokens: Sequence[Token], at: int, source: SourceText) -> Diagnostic | None:
     """Explain a foreign word at the token where parsing stopped, or just before it; None for other words."""
     for position in (at, at - 1):
-        if 0 <= position < len(tokens) and tokens[position].type == "NAME":
+        if 0 <= position < len(tokens) and tokens[position].type in ("NAME", "OR", "AND"):
             word = tokens[position].lower()
             if word in _WORDS:
                 return _explain_word(word, tokens, position, source)
@@ -72,16 +73,19 @@ def _explain_word(word: str, tokens: Sequence[Token], position: int, source: Sou
         help = "write two comparisons: X >= 1, X <= 2"
     elif word == "like":
         help = 'write starts_with(X, "a"), contains(X, "a") or matches(X, "a.*")'
+    elif word == "and" and source.operators:
+        law, help = "`and` stands between two literals, as `,` does", "write A(X) and B(X), or A(X), B(X)"
     elif word == "and":
         law, help = "the literals of a body are separated by `,`", "write `,` instead of `and`"
     elif word == "in":
         law = "rules have no `in`; a set of values is a predicate of its own"
         help = "write a literal such as Allowed(X), with the facts Allowed(a) and Allowed(b), or a rule per value"
     elif any(token.type == "_IF" for token in tokens[position:]):
-        law = "a head is one atom"
+        law = "all atoms of a head follow from the body; a head has no `or`"
         help = "for a choice write A(X) :- C(X), not B(X).  B(X) :- C(X), not A(X). and ask `tidelog stable`"
     else:
-        law, help = _NO_OR, explain_or(tokens, position, source)
+        law = _BETWEEN_LITERALS if source.operators else _NO_OR
+        help = explain_or(tokens, position, source)
     return Diagnostic("TL001", f"unexpected `{tokens[position]}`", place, law, help)
 
 

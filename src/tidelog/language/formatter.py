@@ -48,7 +48,7 @@ def format_source(text: str, *, syntax: str = "dmtl", source: str = "<text>") ->
 def _format_items(program: Program, items: list[list[Token]]) -> list[str]:
     """Format each rule, fact and directive of a file."""
     if program.temporal is None:
-        return [format_rule(rule) for rule in program.rules]
+        return [format_rule(rule) for rule in program.written_rules]
     rules = {
         (rule.place.line, rule.place.column): format_temporal_rule(rule)
         for rule in (*program.temporal.rules, *program.temporal.facts)

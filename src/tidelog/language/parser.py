@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-from tidelog.errors import Diagnostic
+from tidelog.errors import Diagnostic, Place
 from tidelog.language.aggregate_checks import diagnose_aggregate
+from tidelog.language.bindings import literal_variables
 from tidelog.language.comparisons import OPPOSITE
 from tidelog.language.expression_errors import find_modulo_comment
 from tidelog.language.expression_tokens import FUNCTIONS
@@ -31,6 +32,7 @@ from tidelog.language.syntax import (
     Constant,
     Expression,
     Formula,
+    Group,
     Literal,
     Operation,
     Rule,
@@ -139,11 +141,19 @@ class RuleBuilder:
         parts = [as_tree(child) for child in tree.children]
         place = self.source.place(self.tokens[0])
         computed = self._computed = []
-        head: Formula = Bottom(place) if tree.data == "constraint" else self.formula(parts.pop(0))
+        head: Formula = Bottom(place) if tree.data == "constraint" else self.heads(parts.pop(0))
         self._computed = None
         body = (*(self.body(parts[0]) if parts else ()), *computed)
         text = self.source.between(self.tokens[0], self.tokens[-1])
         return Rule(head, body, text, place)
+
+    def heads(self, tree: Tree[Token]) -> Formula:
+        if tree.data != "heads":
+            return self.formula(tree)
+        formulas = [self.formula(as_tree(part)) for part in tree.children]
+        if len(formulas) == 1:
+            return formulas[0]
+        return build_group([Literal(formula, False, formula.place) for formula in formulas], formulas[0].place)
 
     def body(self, tree: Tree[Token]) -> tuple[BodyLiteral, ...]:
         literals: list[BodyLiteral] = []
@@ -151,13 +161,22 @@ class RuleBuilder:
             if child.data == "denied":
                 formulas = [self.formula(as_tree(part)) for part in child.children]
                 literals += [Literal(formula, True, formula.place) for formula in formulas]
+            elif child.data == "both":
+                literals += self.joined_literals(child)
             else:
                 literals.append(self.literal(child))
         return tuple(literals)
 
+    def joined_literals(self, tree: Tree[Token]) -> list[BodyLiteral]:
+        """Build the literals that `or` or `and` joins; the words are tokens between them."""
+        return [self.literal(as_tree(part)) for part in tree.children if hasattr(part, "data")]
+
     def literal(self, tree: Tree[Token]) -> BodyLiteral:
         parts = tree.children
         match tree.data:
+            case "either" | "both":
+                literals, place = self.joined_literals(tree), self.source.place(first_token(tree), last_token(tree))
+                return Literal(build_group(literals, place, alternatives=tree.data == "either"), False, place)
             case "positive":
                 formula = self.formula(as_tree(parts[0]))
                 return Literal(formula, False, formula.place)
@@ -245,6 +264,8 @@ class RuleBuilder:
         return written
 
     def formula(self, tree: Tree[Token]) -> Formula:
+        while tree.data == "group" and len(tree.children) == 1 and as_tree(tree.children[0]).data == "positive":
+            tree = as_tree(as_tree(tree.children[0]).children[0])
         parts = tree.children
         match tree.data:
             case "atom":
@@ -255,6 +276,8 @@ class RuleBuilder:
                 return Top(self.source.place(as_token(parts[0])))
             case "bottom":
                 return Bottom(self.source.place(as_token(parts[0])))
+            case "group":
+                return self.group(tree)
             case "unary":
                 token = as_token(parts[0])
                 word, interval = self.resolve_direction(token, self.range(as_tree(parts[1])))
@@ -264,6 +287,14 @@ class RuleBuilder:
                 word, interval = self.resolve_direction(token, self.range(as_tree(parts[2])))
                 right = self.formula(as_tree(parts[3]))
                 return Binary(BinaryOp(word), interval, left, right, self.source.place(token))
+
+    def group(self, tree: Tree[Token]) -> Formula:
+        """Build what brackets hold: a group of literals, or alternatives."""
+        literals = self.body(tree)
+        first = literals[0]
+        if len(literals) == 1 and isinstance(first, Literal) and not first.negated:
+            return first.formula
+        return build_group(literals, self.source.place(first_token(tree), last_token(tree)))
 
     def argument_term(self, tree: Tree[Token]) -> Term:
         """Build an argument of an atom; in the head, a variable stands for an expression."""
@@ -348,6 +379,12 @@ class RuleBuilder:
     def _range_error(self, code: str, message: str, written: _Range, help: str | None = None) -> None:
         place = self.source.place(written.first, written.last)
         self.errors.append(Diagnostic(code, message, place, help=help))
+
+
+def build_group(literals: Sequence[BodyLiteral], place: Place | None, alternatives: bool = False) -> Group:
+    """Build a group as written: without a predicate, its variables as arguments."""
+    variables = dict.fromkeys(v for literal in literals for v in literal_variables(literal))
+    return Group("", tuple(variables), place, tuple(literals), alternatives)
 
 
 def mirror(interval: Interval) -> Interval:

@@ -24,6 +24,7 @@ from tidelog.language.syntax import (
     Constant,
     Expression,
     Formula,
+    Group,
     Literal,
     Operation,
     Rule,
@@ -78,7 +79,7 @@ def format_expression(expression: Expression) -> str:
         case Aggregate(function, values, body, range, distinct):
             listed = ", ".join(map(format_expression, values))
             value = f"{'distinct ' if distinct else ''}{listed} : " if values else ""
-            rows = ", ".join(map(format_literal, body))
+            rows = ", ".join(format_literal(literal) for literal in body)
             return f"{function.value}{range.with_brackets() if range else ''}{{ {value}{rows} }}"
         case Variable() | Constant():
             return format_term(expression)
@@ -98,11 +99,13 @@ def _format_side(side: Expression, operator: str, right: bool) -> str:
 
 
 def format_formula(formula: Formula, computed: Mapping[Variable, Expression] = _NOTHING) -> str:
-    """Format a formula, with brackets only around an operand that is a Since or Until.
+    """Format a formula, with brackets only around groups and around an operand that is a Since or Until.
 
     `computed` are the expressions that some variables stand for.
     """
     match formula:
+        case Group():
+            return f"({_format_group(formula, computed)})"
         case Atom(predicate, args):
             terms = (format_expression(computed.get(a, a) if isinstance(a, Variable) else a) for a in args)
             return predicate + (f"({', '.join(terms)})" if args else "")
@@ -123,12 +126,24 @@ def _format_operand(formula: Formula, computed: Mapping[Variable, Expression] = 
     return f"({text})" if isinstance(formula, Binary) else text
 
 
+def _format_group(group: Group, computed: Mapping[Variable, Expression] = _NOTHING) -> str:
+    """Format the literals of a group; alternatives that are groups themselves have brackets."""
+    if not group.alternatives:
+        return ", ".join(format_literal(literal, computed) for literal in group.literals)
+    return " or ".join(
+        format_formula(literal.formula, computed)
+        if isinstance(literal, Literal) and not literal.negated
+        else format_literal(literal, computed)
+        for literal in group.literals
+    )
+
+
 def format_comparison(comparison: Comparison) -> str:
     """Format a comparison, such as `X < 5`."""
     return f"{format_term(comparison.left)} {comparison.op} {format_term(comparison.right)}"
 
 
-def format_literal(literal: BodyLiteral) -> str:
+def format_literal(literal: BodyLiteral, computed: Mapping[Variable, Expression] = _NOTHING) -> str:
     """Format a body literal or comparison."""
     match literal:
         case Comparison():
@@ -138,8 +153,10 @@ def format_literal(literal: BodyLiteral) -> str:
             if op.split()[-1] in TEXT_TESTS:
                 return f"{op}({one}, {other})"
             return f"{one} {op} {other}"
+        case Literal(Group(alternatives=True) as group, False):
+            return _format_group(group, computed)
         case Literal(formula, negated):
-            return ("not " if negated else "") + format_formula(formula)
+            return ("not " if negated else "") + format_formula(formula, computed)
         case _:
             assert_never(literal)
 
@@ -158,8 +175,11 @@ def format_rule(rule: Rule) -> str:
             computed[literal.left] = literal.right
         else:
             shown.append(literal)
-    body = ", ".join(map(format_literal, shown))
-    return format_formula(rule.head, computed) + (f" :- {body}." if body else ".")
+    body = ", ".join(format_literal(literal) for literal in shown)
+    head = rule.head
+    several = isinstance(head, Group) and not head.alternatives and not head.predicate
+    text = _format_group(head, computed) if isinstance(head, Group) and several else format_formula(head, computed)
+    return text + (f" :- {body}." if body else ".")
 
 
 def format_program(rules: Iterable[Rule]) -> str:

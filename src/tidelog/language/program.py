@@ -12,6 +12,7 @@ from tidelog.language.core_rules import CoreProgram
 from tidelog.language.desugar import desugar
 from tidelog.language.fact_text import format_fact, has_time, parse_fact
 from tidelog.language.file_errors import check_utf8, read_input
+from tidelog.language.groups import expand_groups
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.parser import parse_rules
 from tidelog.language.printer import format_program, format_temporal
@@ -42,6 +43,8 @@ class Program:
     facts: tuple[Fact, ...] = ()
     temporal: TemporalProgram | None = None
     source: str = "<text>"
+    #: The rules as written, if some of them have groups or several heads: `rules` are what they stand for.
+    written: tuple[Rule, ...] | None = None
 
     @staticmethod
     def parse(text: str, *, syntax: str = "dmtl", source: str = "<text>") -> Program:
@@ -51,8 +54,10 @@ class Program:
         if syntax != "dmtl":
             raise TidelogError(Diagnostic("TL010", f"there is no syntax `{syntax}`", help="choose dmtl or tdl"))
         rules, errors = parse_rules(text, source)
-        _raise_all(errors + diagnose_rules(rules))
-        return Program(tuple(rules), "rational", source=source)
+        expanded = expand_groups(rules)
+        _raise_all(errors + diagnose_rules(expanded))
+        core = tuple(rule for one in expanded for rule in one.rules)
+        return Program(core, "rational", source=source, written=None if core == tuple(rules) else tuple(rules))
 
     @staticmethod
     def load(path: str | Path) -> Program:
@@ -63,6 +68,11 @@ class Program:
             raise TidelogError(Diagnostic("TL010", f"{name} is a table of facts, where rules are expected", help=help))
         syntax = "tdl" if name.endswith(".tdl") else "dmtl"
         return Program.parse(read_text(name), syntax=syntax, source="<stdin>" if name == "-" else name)
+
+    @property
+    def written_rules(self) -> tuple[Rule, ...]:
+        """The rules as written, with their groups."""
+        return self.rules if self.written is None else self.written
 
     @cached_property
     def core(self) -> CoreProgram:
@@ -138,7 +148,7 @@ class Program:
         raise TidelogError(Diagnostic("TL115", "no predicate of these rules is temporal", place, help=help))
 
     def __str__(self) -> str:
-        return format_temporal(self.temporal) if self.temporal else format_program(self.rules)
+        return format_temporal(self.temporal) if self.temporal else format_program(self.written_rules)
 
 
 def _build_timeless_warning(fact: Fact) -> Diagnostic:

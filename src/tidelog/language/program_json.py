@@ -15,6 +15,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
     return {
         "program": str(program),
         "rules": nodes_to_json(program.rules),
+        "written": None if program.written is None else nodes_to_json(program.written),
         "facts": nodes_to_json(program.facts),
         "syntax": "tdl" if program.temporal else "dmtl",
         "source": program.source,
@@ -26,4 +27,6 @@ def program_from_json(state: Mapping[str, Any]) -> Program:
     rules, facts = rules_from_json(state["rules"]), facts_from_json(state["facts"])
     if state["syntax"] == "tdl":
         return replace(Program.parse(state["program"], syntax="tdl", source=state["source"]), rules=rules, facts=facts)
-    return Program(rules, "rational", facts, source=state["source"])
+    written = state.get("written")
+    as_written = None if written is None else rules_from_json(written)
+    return Program(rules, "rational", facts, source=state["source"], written=as_written)

@@ -26,6 +26,8 @@ _NUMBER = r"[0-9]+(?:\.[0-9]+|[ \t]*/[ \t]*[0-9]+(?!\w|\.[0-9]))?"
 _RANGE = r"(?=\s*(?:\[|[-+]?[0-9]|\(\s*[-+]?(?:[0-9]|inf\b)[^()\[\]]*,[^()\[\]]*[)\]]))"
 _WORDS = r"(?i:Diamondminus|Boxminus|Diamondplus|Boxplus|Sometime|Always|Since|Until)"
 _NOT = r"(?:not\b|(?i:not)\b(?!\s*\())(?!\s*(?:,|\)|\.|:-|\|\||<|>|=|!=|[-+*/]|$))"
+#: Between literals on one line, or at the beginning of a line, in front of another literal.
+_JOIN = r"(?:(?<=[\w)\]}\"]\s)(?i:or|and)|^(?:or|and))\b(?=\s+[\w(\"⊟⊞◇])"
 _COMPARE = r"<=|>=|!=|==|=|<|>"
 _UPPER = r"[A-Z_]\w*"
 #: An aggregate has braces, possibly after a range; a function has arguments.
@@ -81,6 +83,7 @@ class DmtlLexer(RegexLexer):  # type: ignore[misc,unused-ignore]
             (_WORDS + r"\b" + _RANGE, Keyword),
             (words(("◇⁻", "◇⁺", "⊟", "⊞")), Keyword),
             (_NOT, Keyword),
+            (_JOIN, Keyword),
             (r"(?i:Top|Bottom)\b(?!\s*\()", Keyword.Constant),
             (r"(?i:inf)\b", Keyword.Constant),
             *_COMMON,

@@ -7,6 +7,7 @@ a group variable, the braces of an aggregate. Local variables are bound inside t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from tidelog.errors import Diagnostic
 from tidelog.language.aggregate_checks import body_aggregates, diagnose_durations
@@ -21,9 +22,12 @@ from tidelog.language.bindings import (
     rule_aggregates,
 )
 from tidelog.language.comparisons import OPERATORS
+from tidelog.language.groups import ExpandedRule
+from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.patterns import PatternError, parse_pattern
 from tidelog.language.syntax import (
     Aggregate,
+    Atom,
     BodyLiteral,
     Comparison,
     Condition,
@@ -43,19 +47,40 @@ from tidelog.language.validation import (
     unsafe_variable,
 )
 
+_HELP_IN_GROUP = (
+    "inside the brackets, and in each alternative of `or`, add a positive literal that mentions it: "
+    "a group is evaluated by itself, and its variables have one value throughout"
+)
 
-def diagnose_rules(rules: Iterable[Rule]) -> list[Diagnostic]:
-    """Return all problems with the meaning of these rules."""
-    problems: list[Diagnostic] = []
+
+def diagnose_rules(rules: Iterable[ExpandedRule]) -> list[Diagnostic]:
+    """Return all problems with the meaning of these rules, each once."""
     rules = tuple(rules)
-    for rule in rules:
-        problems += diagnose_head(rule.head)
-        malformed = [*diagnose_conditions(rule.body), *_diagnose_bare_variables(rule)]
-        problems += malformed or diagnose_safety(rule)
+    problems = [problem for expanded in rules for problem in _diagnose_expanded(expanded)]
     problems += diagnose_arities(
-        (atom.predicate, len(atom.args), atom.place) for rule in rules for atom in rule_atoms(rule)
+        (atom.predicate, len(atom.args), atom.place)
+        for expanded in rules
+        for rule in expanded.rules
+        for atom in rule_atoms(rule)
     )
-    return problems
+    return list({(problem.code, problem.message, problem.place): problem for problem in reversed(problems)}.values())
+
+
+def _diagnose_expanded(expanded: ExpandedRule) -> Iterator[Diagnostic]:
+    yield from expanded.problems
+    for rule in expanded.rules:
+        yield from diagnose_head(rule.head)
+        malformed = [*diagnose_conditions(rule.body), *_diagnose_bare_variables(rule)]
+        for problem in malformed or diagnose_safety(rule):
+            if problem.code == "TL101" and expanded.chosen and not _is_group(rule):
+                yield replace(problem, help="each alternative of `or` has to bind it")
+            else:
+                yield problem
+
+
+def _is_group(rule: Rule) -> bool:
+    """Return whether a rule says when a group holds."""
+    return isinstance(rule.head, Atom) and is_hidden(rule.head.predicate)
 
 
 def diagnose_safety(rule: Rule) -> Iterator[Diagnostic]:
@@ -69,7 +94,8 @@ def diagnose_safety(rule: Rule) -> Iterator[Diagnostic]:
     needed = {term for terms, _, _ in _outer_needs(rule) for term in terms if isinstance(term, Variable)}
     blamed = _find_blamed(needed - reported.keys(), rule.body)
     if blamed and not any(find_unbound(aggregate, rule, bound) for aggregate in rule_aggregates(rule)):
-        yield from diagnose_unbound(_outer_needs(rule), needed - blamed, bodiless=not rule.body)
+        help = _HELP_IN_GROUP if _is_group(rule) else None
+        yield from diagnose_unbound(_outer_needs(rule), needed - blamed, bodiless=not rule.body, help=help)
 
 
 def _find_blamed(unbound: set[Variable], body: Iterable[BodyLiteral]) -> set[Variable]:
@@ -84,7 +110,7 @@ def _outer_needs(rule: Rule) -> Iterator[BindingNeed]:
         if isinstance(literal, Condition) and literal.in_head:
             yield tuple(literal_variables(literal, braces=False)), "the head", literal.place
     for atom in formula_atoms(rule.head):
-        yield atom.args, "the head", atom.place
+        yield atom.args, "a group" if _is_group(rule) else "the head", atom.place
     yield from _body_needs(rule.body)
 
 

@@ -17,6 +17,7 @@ from tidelog.language.syntax import (
     Constant,
     Expression,
     Formula,
+    Group,
     Literal,
     Operation,
     Term,
@@ -36,6 +37,9 @@ def substitute_term(term: Term, by: Substitution) -> Term:
 def substitute_formula(formula: Formula, by: Substitution) -> Formula:
     """Return a formula with variables replaced."""
     match formula:
+        case Group(_, args, literals=literals):
+            inner = tuple(substitute_literal(literal, by) for literal in literals)
+            return replace(formula, args=tuple(substitute_term(arg, by) for arg in args), literals=inner)
         case Atom(_, args):
             return replace(formula, args=tuple(substitute_term(arg, by) for arg in args))
         case Top() | Bottom():

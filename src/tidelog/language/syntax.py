@@ -95,6 +95,18 @@ class Binary:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Group(Atom):
+    """Literals in brackets, or joined by `or`: all of them hold or, with `alternatives`, at least one.
+
+    It takes the place of an atom, and its arguments are its variables. As written it has no predicate. In the rules
+    of a program `groups` has given it a hidden one, whose rules say when the group holds.
+    """
+
+    literals: tuple[BodyLiteral, ...] = ()
+    alternatives: bool = False
+
+
 Formula = Atom | Top | Bottom | Unary | Binary
 
 
@@ -175,7 +187,10 @@ BodyLiteral = Literal | Comparison | Condition
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`head :- body.`, where the head is an atom, Top or Bottom, possibly under boxes; `text` is as written."""
+    """`head :- body.`, where the head is an atom, Top or Bottom, possibly under boxes; `text` is as written.
+
+    As written, a head may also be a group of several such heads.
+    """
 
     head: Formula
     body: tuple[BodyLiteral, ...] = ()

@@ -49,16 +49,21 @@ _OPENING = frozenset({"_LPAR", "OPEN", "_LBRACE", "_VALUES"})
 _CLOSING = frozenset({"_RPAR", "CLOSE", "_RBRACE"})
 #: Tokens that each make a formula or an expression deeper.
 _NESTING = frozenset({"PREFIX", "INFIX", "SIGN", "TIMES", "SLASH", "MOD", "CONCAT", "FUNCTION", "_GROUP"})
+#: Tokens that make brackets a group, unless they hold the arguments of an atom or a function.
+_IN_GROUP = frozenset({"_COMMA", "OR", "AND", "NOT"})
+#: A group takes as much recursion as several operators.
+_GROUP_WEIGHT = 5
+_BEFORE_ARGUMENTS = ("NAME", "FUNCTION", "TEXT_TEST")
 #: What to write instead of a character that the language does not have.
 _REPLACEMENTS = {
     "'": 'strings take double quotes: "abc"',
-    ";": "for `or` write two rules; for `and` write `,`",
-    "|": "for `or` write two rules; between the value and the body of an aggregate write `:`",
+    ";": "for `or` write `or`; for `and` write `,`",
+    "|": "for `or` write `or`; between the value and the body of an aggregate write `:`",
     "^": "there are no powers: write X * X",
     "}": "braces belong to aggregates: count{ P(X) }",
     "&": "for `and` write `,`",
     "∧": "for `and` write `,`",
-    "∨": "for `or` write two rules",
+    "∨": "write `or`",
     "!": "for a negation write `not`, for unequal `!=`",
     "~": "for a negation write `not`",
     "¬": "for a negation write `not`",
@@ -88,7 +93,7 @@ def find_lexical_error(tokens: Sequence[Token], source: SourceText) -> Diagnosti
                 return brace
             help = _REPLACEMENTS.get(str(token))
             if token in ("|", "∨", ";") and any(before.type == "_IF" for before in tokens[:i]):
-                help = f"for `or` {explain_or(tokens, i, source)}"
+                help = "write `or`: A(X) or B(X)" if source.operators else f"for `or` {explain_or(tokens, i, source)}"
                 help += "; for `and` write `,`" if token == ";" else ""
             if token == "/" and tokens[i - 1].type == "NUMBER":
                 help = "a fraction is one whole number over another, such as 3/4"
@@ -103,14 +108,24 @@ def find_lexical_error(tokens: Sequence[Token], source: SourceText) -> Diagnosti
 
 
 def find_nesting_error(tokens: Sequence[Token], source: SourceText) -> Diagnostic | None:
-    """Report a literal with more than `MAX_OPERATORS` operators, or None."""
-    operators = brackets = 0
+    """Report a literal with more than `MAX_OPERATORS` operators, where a group counts as several, or None."""
+    operators = 0
+    before = ""
+    #: For each open bracket, whether it may still turn out to be a group of several literals.
+    brackets: list[bool] = []
     for token in tokens:
-        brackets += (token.type in _OPENING) - (token.type in _CLOSING)
+        if token.type in _CLOSING and brackets:
+            brackets.pop()
         if token.type in _NESTING:
             operators += 1
-        elif token.type == "_IF" or (token.type == "_COMMA" and brackets == 0):
+        elif brackets and brackets[-1] and token.type in _IN_GROUP:
+            brackets[-1] = False
+            operators += _GROUP_WEIGHT
+        elif token.type == "_IF" or (token.type == "_COMMA" and not brackets):
             operators = 0
+        if token.type in _OPENING:
+            brackets.append(token.type == "_LPAR" and before not in _BEFORE_ARGUMENTS)
+        before = token.type
         if operators > MAX_OPERATORS:
             message = f"more than {MAX_OPERATORS} operators in one literal"
             return Diagnostic("TL008", message, source.place(token))
@@ -189,8 +204,9 @@ def _find_head_error(tokens: Sequence[Token], at: int, source: SourceText) -> Di
     token = tokens[at]
     place = source.place(token)
     if token.type == "_COMMA":
-        if any(t.type == "_IF" for t in tokens[at:]):
-            return Diagnostic("TL001", "a second head", place, "a rule has one head", "write one rule for each head")
+        if any(t.type == "_IF" for t in tokens[at:]) and not source.operators:
+            law = "a rule of temporal Datalog has one head"
+            return Diagnostic("TL001", "a second head", place, law, "write one rule for each head")
         help = "if this line continues the rule above, that rule's line must end with `,`"
         return Diagnostic("TL001", "unexpected `,`: expected `:-`, `.` or the end of the line", place, help=help)
     if token.type == "NOT":
@@ -212,12 +228,8 @@ def _find_body_error(tokens: Sequence[Token], at: int, source: SourceText) -> Di
             return Diagnostic("TL001", "a second `:-` in one rule", place, "a rule is `head :- body.`", help)
         return None
     if token.type == "NOT" and before.type not in ("_RPAR", "NAME"):
-        help = "define the negation by a rule of its own"
+        help = "write brackets around it: Boxminus[0,5] (not A(X))"
         return Diagnostic("TL001", "`not` under an operator", place, "`not` negates a whole literal", help)
-    if token.type == "_COMMA" and _count_open_brackets(tokens[:at]) > 0:
-        law = "brackets group one formula, not several"
-        help = "define the conjunction by a rule of its own"
-        return Diagnostic("TL001", "unexpected `,` inside brackets", place, law, help)
     if token.type in ("NAME", "PREFIX", "NOT") and before.type in ("_RPAR", "NAME", "NUMBER", "STRING"):
         law = "the literals of a body are separated by `,`"
         return Diagnostic("TL001", f"unexpected {_quote_token(token)}", place, law, "a `,` is missing before it")
@@ -235,10 +247,6 @@ def _literal_before(tokens: Sequence[Token], at: int) -> list[Token]:
         if depth == 0:
             before.append(token)
     return before
-
-
-def _count_open_brackets(tokens: Sequence[Token]) -> int:
-    return sum((t.type == "_LPAR") - (t.type == "_RPAR") for t in tokens)
 
 
 def _quote_token(token: Token) -> str:

@@ -21,6 +21,7 @@ _NODES: dict[str, Any] = {
         syntax.Variable,
         syntax.Constant,
         syntax.Atom,
+        syntax.Group,
         syntax.Top,
         syntax.Bottom,
         syntax.Unary,
@@ -90,4 +91,7 @@ def _node_from_json(tree: Any) -> Any:
     if kind == "number":
         return {"inf": INF, "-inf": -INF}.get(rest[0]) or Fraction(rest[0])
     parts = tuple(map(_node_from_json, rest))
-    return _NODES[kind](*parts) if kind else parts
+    if not kind:
+        return parts
+    node = _NODES[kind]
+    return node(**dict(zip((field.name for field in fields(node) if field.compare), parts, strict=True)))

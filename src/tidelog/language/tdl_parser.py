@@ -44,7 +44,7 @@ def parse_temporal(text: str, source_name: str) -> tuple[TemporalProgram | None,
 
     There is no program if it is unclear which arguments are times.
     """
-    source = SourceText.of(text, source_name)
+    source = SourceText.of(text, source_name, operators=False)
     lark = load_grammar("tdl", operators=False)
     declared = Declarations()
     rules: list[PlainRule] = []
@@ -116,7 +116,7 @@ def parse_query(text: str, program: TemporalProgram, source_name: str = "<query>
     >>> parse_query("Malf(X, T)", program)
     TemporalAtom(predicate='Malf', args=(Variable(name='X', anonymous=False),), time=TimeTerm(variable='T', offset=0))
     """
-    source = SourceText.of(text, source_name)
+    source = SourceText.of(text, source_name, operators=False)
     lark = load_grammar("tdl", operators=False)
     parts = list(split_rules(lark.lex(text)))
     tree = parse_tree(lark, parts[0], source) if len(parts) == 1 else None

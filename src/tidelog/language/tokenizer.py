@@ -3,8 +3,8 @@
 Two features of the language need more than a context-free grammar: the name of an operator may also be the name of a
 predicate, and rules need not end with a dot. Both are resolved here, on tokens:
 
-- `retype_tokens` makes `Diamondminus` an operator where a range follows, `not` a negation where a literal follows, and
-  so on.
+- `retype_tokens` makes `Diamondminus` an operator where a range follows, `not` a negation where a literal follows,
+  `or` and `and` connectives between literals, and so on.
 - `expression_tokens` finds the arithmetic in rules.
 - `split_rules` starts a new rule at a line whose first token may begin a rule, if the token before it may end one.
   Inside a rule two such tokens are never neighbours: a comma, an operator or a bracket is between them.
@@ -52,15 +52,16 @@ _AFTER_NAME = frozenset({"_COMMA", "_RPAR", "_DOT", "_IF", "COMPARE", "_BARS", "
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text with its name and lines, from which places are made."""
+    """A text with its name and lines, from which places are made; temporal Datalog has no operators and groups."""
 
     name: str
     text: str
     lines: tuple[str, ...]
+    operators: bool = True
 
     @staticmethod
-    def of(text: str, name: str) -> SourceText:
-        return SourceText(name, text, tuple(text.split("\n")))
+    def of(text: str, name: str, *, operators: bool = True) -> SourceText:
+        return SourceText(name, text, tuple(text.split("\n")), operators)
 
     def place(self, token: Token, last: Token | None = None) -> Place:
         """Return the place of a token, or of the span up to `last`, as far as it is on the same line."""
@@ -130,11 +131,24 @@ def retype_tokens(tokens: list[Token], operators: bool) -> list[Token]:
         elif operators and is_aggregate(tokens, i):
             _retype_range(tokens, i + 1, False)
             token.type = "AGGREGATE"
+        elif operators and word in ("or", "and") and _joins_literals(tokens, i):
+            token.type = word.upper()
         elif word == "not" and after not in _AFTER_NAME and (token == "not" or after != "_LPAR"):
             token.type = "NOT"
         elif word in ("top", "bottom") and after != "_LPAR":
             token.type = word.upper()
     return tokens
+
+
+def _joins_literals(tokens: list[Token], at: int) -> bool:
+    """Return whether `or` or `and` stands between literals, where no name can.
+
+    At the beginning of a line, `Or` may also be the predicate of the next rule.
+    """
+    if at == 0 or at + 1 == len(tokens) or tokens[at + 1].type in _AFTER_NAME:
+        return False
+    before, token = tokens[at - 1], tokens[at]
+    return before.type in _ENDS_RULE and (_line(before) == _line(token) or token in ("or", "and"))
 
 
 def _retype_range(tokens: list[Token], start: int, symbol: bool) -> bool:

@@ -98,14 +98,16 @@ def diagnose_head(head: Formula) -> Iterator[Diagnostic]:
             assert_never(head)
 
 
-def diagnose_unbound(needs: Iterable[BindingNeed], bound: Container[Variable], bodiless: bool) -> Iterator[Diagnostic]:
+def diagnose_unbound(
+    needs: Iterable[BindingNeed], bound: Container[Variable], bodiless: bool, help: str | None = None
+) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each variable that needs a binding and has none."""
     reported: set[Variable] = set()
     for terms, where, place in needs:
         for variable in collect_variables(terms):
             if variable not in bound and variable not in reported:
                 reported.add(variable)
-                yield unsafe_variable(variable, where, place, bodiless)
+                yield unsafe_variable(variable, where, place, bodiless, help)
 
 
 def diagnose_temporal(program: TemporalProgram) -> list[Diagnostic]:

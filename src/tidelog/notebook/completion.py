@@ -13,7 +13,7 @@ _MAGIC = re.compile(r"%%tidelog\b")
 _PREDICATE = re.compile(
     r"(?<![\w\"])([A-Za-z_][\w:]*)\s*\(|(?:^|:-|,|\bnot\b)\s*([A-Z]\w*)\s*(?=[.,]|:-|$)", re.MULTILINE
 )
-_OPERATORS = ("Diamondminus", "Diamondplus", "Boxminus", "Boxplus", "Since", "Until", "not")
+_OPERATORS = ("Diamondminus", "Diamondplus", "Boxminus", "Boxplus", "Since", "Until", "not", "or")
 _WORDS = dict.fromkeys(_OPERATORS, "operator") | dict.fromkeys(AGGREGATE_WORDS, "function")
 
 

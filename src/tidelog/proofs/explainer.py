@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.engine.repetition import Repetition, split_repetitions
+from tidelog.language.groups import collect_groups
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
 from tidelog.language.syntax import Comparison, Fact, Literal
@@ -114,7 +115,7 @@ class Explainer:
                     steps[wanted] = found
                     following += found.premises
             wave, level = following, level + 1
-        return Proof(step.fact, steps, self.data.dates)
+        return Proof(step.fact, steps, self.data.dates, collect_groups(self.program.rules))
 
     # Steps
 
@@ -228,16 +229,20 @@ class Explainer:
                 continue
             needed = merge_facts(find_support(formula, binding, when, lookup, self.model.grid.dense))
             facts = merge_facts([(atom, self._derivations.widen(atom, pair)) for atom, pair in needed])
-            if any(is_hidden(atom[0]) for atom, _ in facts):
-                for atom, pair in facts:
+            hidden = [(atom, pair) for atom, pair in facts if is_hidden(atom[0])]
+            text = decoder.format_formula(literal.formula, binding)
+            if hidden:
+                if self.program.temporal is None:
+                    seen = tuple(decoder.fact(*fact) for fact in facts if fact not in hidden)
+                    yield Condition("operator", text, interval, seen)
+                for atom, pair in hidden:
                     yield from self._conditions_behind(atom, pair)
                 continue
             plain = isinstance(formula, EncodedAtom) or self.program.temporal is not None
-            text = decoder.format_formula(literal.formula, binding)
             yield Condition("fact" if plain else "operator", text, interval, tuple(decoder.fact(*f) for f in facts))
 
     def _conditions_behind(self, atom: GroundAtom, pair: Pair) -> Iterator[Condition]:
-        """Yield the conditions that an auxiliary atom of temporal Datalog stands for."""
+        """Yield the conditions that an atom stands for that is a group, or an auxiliary one of temporal Datalog."""
         if atom[0] == CLOCK:
             return
         step = self._find_step(atom, pair)

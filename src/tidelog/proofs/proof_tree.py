@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from tidelog.language.fact_text import format_fact, json_value
-from tidelog.language.printer import format_rule
-from tidelog.language.syntax import Fact, Rule
+from tidelog.language.printer import format_formula, format_rule
+from tidelog.language.substitution import substitute_formula
+from tidelog.language.syntax import Constant, Fact, Group, Rule, Variable
 from tidelog.language.time_text import format_iso
 from tidelog.proofs.proof_step import AggregateValue, Condition, CountedRow, ProofStep
 from tidelog.timeline.interval import Interval, Time, format_time
@@ -27,6 +28,8 @@ class Proof:
     fact: Fact
     steps: dict[Fact, ProofStep]
     iso: bool = False
+    #: The groups in brackets that hidden predicates stand for.
+    groups: Mapping[str, Group] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return "".join(f"{line}\n" for line in _lines(self))
@@ -35,6 +38,14 @@ class Proof:
         """Return the proof as nested objects; see docs/howto/explain.md."""
         return _node(self, self.fact, set(), 0)
 
+    def format_fact(self, fact: Fact) -> str:
+        """Write a fact; one of a hidden predicate as the group that it stands for."""
+        group = self.groups.get(fact.predicate)
+        if group is None:
+            return format_fact(fact, self.iso)
+        by = {v: Constant(c) for v, c in zip(group.args, fact.args, strict=True) if isinstance(v, Variable)}
+        return f"{format_formula(substitute_formula(group, by))}@{format_interval(fact.interval, self.iso)}"
+
 
 # JSON
 
@@ -42,7 +53,7 @@ class Proof:
 def _node(proof: Proof, fact: Fact, above: set[Fact], level: int) -> dict[str, object]:
     """Return the object of a fact, with the objects of its premises down to `_MOST_LEVELS`."""
     step = proof.steps.get(fact) if level < _MOST_LEVELS else None
-    node: dict[str, object] = {"fact": format_fact(fact, proof.iso)}
+    node: dict[str, object] = {"fact": proof.format_fact(fact)}
     if step is None:
         return node | {"kind": "not shown"}
     if fact in above and step.kind != "given":
@@ -113,7 +124,7 @@ def _lines(proof: Proof) -> Iterator[str]:
                 below, most = list(_row_items(item.value)), len(item.value.rows) + 1
         else:
             step = proof.steps.get(item)
-            yield lead + format_fact(item, proof.iso) + _format_reason(step, item in above, proof.iso)
+            yield lead + proof.format_fact(item) + _format_reason(step, item in above, proof.iso)
             if step is not None and item not in above:
                 below = [*step.parts, *_children(step)]
             above.add(item)

@@ -104,6 +104,10 @@ def explain_absence(model: ExplainedModel, atom: GroundAtom, moment: Pair, depth
         if (binding := match_atom(rule.head, atom[1], {})) is not None
         for blocked_rule in _find_blocked(model, rule, binding, moment, depth)
     ]
+    # Rules that are alternatives of one as written often fail at the same condition.
+    blocked = list({(one.rule.text, one.text, one.when, one.satisfied): one for one in reversed(blocked)}.values())[
+        ::-1
+    ]
     nearest = _find_nearest(model, model.index.times(*atom), moment)
     return WhyNot(model.decoder.fact(atom, moment), tuple(blocked), nearest)
 
