@@ -20,6 +20,7 @@ from tidelog.stable import (
     solver_choice,
     stable_consequences,
     stable_entails,
+    window_paths,
 )
 from tidelog.stable.two_way_solver import TwoWaySolver
 
@@ -285,6 +286,38 @@ def test_data_from_the_beginning_of_time_against_the_definitions(monkeypatch: py
                 assert {appearance(model) for model in both_ways} == appearances, seed
     assert with_past > 12
     assert undecided < 4
+
+
+def show_around_gap(program: tl.Program, times: list[int], gap: int) -> object:
+    """Return the facts of some models around a gap, with those after it as if there was none, and what repeats."""
+    data = tl.Dataset.from_facts([f"{'EP'[i % 2]}@{t + (gap if i > 1 else 0)}" for i, t in enumerate(times)])
+    try:
+        found = list(tl.stable_models(program, data, models=9, between=(-3, gap + 9)))
+    except tl.errors.Undecided:
+        return None
+    shown = [fact for model in found for part in ((-3, 16), (gap - 9, gap + 9)) for fact in model.within(*part)]
+    ends = [(f.predicate, end) for f in shown for end in (f.interval.lo, f.interval.hi)]
+    moved = [(predicate, end - (gap if end > gap // 2 else 0)) for predicate, end in ends]
+    return moved, [(repeat.fact.predicate, repeat.before) for model in found for repeat in model.repeats]
+
+
+def test_long_gaps_are_like_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gap of a billion is a gap of some dozens with its middle repeated."""
+    compared = 0
+    for seed in range(8000, 8030):
+        rng = Random(seed)
+        text = stable_random.program(rng)
+        program = tl.Program.parse(text.replace("minus", "plus") if seed % 2 else text)
+        times = [*rng.sample(range(6), 2), *rng.sample(range(6), 2)]
+        monkeypatch.setattr(window_paths, "MOST_REPEATED", 10**6)
+        short = show_around_gap(program, times, 60)
+        monkeypatch.setattr(window_paths, "MOST_REPEATED", 4)
+        assert show_around_gap(program, times, 60) == short, seed
+        far = show_around_gap(program, times, 10**9)
+        if far is not None:
+            compared += 1
+            assert far == short, seed
+    assert compared > 15
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -83,10 +83,17 @@ def build_history_from_data(pairs: tuple[Pair, ...]) -> AtomHistory:
 def build_history_from_trace(trace: Trace, atom: int, offset: int, mirrored: bool) -> AtomHistory:
     """Build the history of one atom of a trace, at the user's times."""
     bits = [slice >> atom & 1 for slice in trace.slices]
-    start, left, right = trace.start - offset, trace.left, trace.right
+    start, left, right, gaps = trace.start - offset, trace.left, trace.right, trace.gaps
     if mirrored:
         bits.reverse()
-        start, left, right = -(start + len(bits) - 1), right, left
+        length = len(bits) + sum(extra for _, extra in gaps)
+        start, left, right = -(start + length - 1), right, left
+        gaps = tuple((len(bits) - position, extra) for position, extra in reversed(gaps))
+    history = _build_history(bits, start, left, right)
+    return _stretch(history, [(start + position, extra) for position, extra in gaps]) if gaps else history
+
+
+def _build_history(bits: list[int], start: int, left: int, right: int) -> AtomHistory:
     at, anchor, pattern = _find_tail(bits, left, right)
     after = PeriodicTail(NEG_INF if at is None else start + at, start + anchor, pattern)
     last = start + len(bits) - 1
@@ -94,6 +101,23 @@ def build_history_from_trace(trace: Trace, atom: int, offset: int, mirrored: boo
     # Reversed, the tail counts down from its last point.
     before = PeriodicTail(POS_INF if at is None else last - at + 1, last - anchor - len(pattern) + 1, pattern[::-1])
     return AtomHistory(tuple(find_runs(start, bits)), before, after)
+
+
+def _stretch(history: AtomHistory, gaps: list[tuple[int, int]]) -> AtomHistory:
+    """Return the history with gaps: everything from a time on is later by its length.
+
+    Around a gap nothing changes, so intervals that contain it become longer."""
+
+    def move(time: int) -> int:
+        if time in (NEG_INF, POS_INF):
+            return time
+        return time + sum(extra for at, extra in gaps if at <= time)
+
+    return AtomHistory(
+        tuple((move(lo), move(hi)) for lo, hi in history.pairs),
+        PeriodicTail(move(history.before.at), history.before.anchor, history.before.bits),
+        PeriodicTail(move(history.after.at), move(history.after.anchor), history.after.bits),
+    )
 
 
 def _find_tail(bits: list[int], left: int, right: int) -> tuple[int | None, int, tuple[int, ...]]:

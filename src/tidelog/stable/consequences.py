@@ -63,8 +63,9 @@ def stable_consequences(
     >>> import tidelog as tl
     >>> program = tl.Program.parse("P(X) :- A(X), not Q(X). Q(X) :- A(X), not P(X). Bottom :- Q(b).")
     >>> data = tl.Dataset.from_facts(["A(a)@[0,3]", "A(b)@[2,5]"])
-    >>> [str(fact) for fact in tl.stable.stable_consequences(program, data, "P", mode="cautious").facts]
-    ['P(b)@[2,5]']
+    >>> found = tl.stable.stable_consequences(program, data, "P", mode="cautious")
+    >>> [(fact.predicate, fact.args, str(fact.interval)) for fact in found.facts]
+    [('P', ('b',), '[2,5]')]
     """
     if mode not in ("brave", "cautious"):
         raise ValueError(f"mode is brave or cautious, not {mode!r}")

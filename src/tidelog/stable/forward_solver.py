@@ -22,9 +22,6 @@ from tidelog.stable.slice_machine import ComponentShape, SliceMachine, compute_s
 from tidelog.stable.window_paths import Trace, WindowPaths
 from tidelog.timeline.grid import POS_INF, negate
 
-#: Longer ranges of time are not visited point by point.
-MOST_POINTS = 2_000_000
-
 #: Hidden atoms for a question: the times it asks about, "the atom has failed", and the last time it asks about.
 _ASKED, _FAILED, _END = ((hidden_name(text), ()) for text in ("asked", "failed", "end"))
 
@@ -118,12 +115,10 @@ class ForwardSolver:
             spans[span] = spans.get(span, 0) | 1 << i
         ends = [end for span in spans for end in span] + [time for time, _ in given.changes]
         first, last = (min(ends), max(ends)) if ends else (0, -1)
-        if last - first > MOST_POINTS:
-            raise self.limit.build_undecided(f"there are {last - first:,} time points")
         local = None
         if accepted is not None and accepted in component.derived:
             local = component.derived.index(accepted)
-        paths = WindowPaths(machine, past, given, first, last, local)
+        paths = WindowPaths(machine, past, given, first, last, self.limit, local)
         return ForwardComponent(atoms, offsets, visible, spans, paths, mirrored)
 
 

@@ -16,7 +16,13 @@ from operator import and_, or_
 
 from tidelog.stable.given_atoms import GivenAtoms
 from tidelog.stable.initial_windows import InitialWindows
+from tidelog.stable.search_limits import SearchLimit
 from tidelog.stable.slice_machine import SliceMachine, Window
+
+#: More time points are not visited one by one.
+MOST_POINTS = 2_000_000
+#: A slice that occurs more often in a row than this, and than the ends need to repeat, becomes a gap.
+MOST_REPEATED = 1000
 
 Windows = frozenset[Window]
 
@@ -44,13 +50,22 @@ class DeadEnd:
 class Trace:
     """One path for all time, as slices from `start` on.
 
-    The first `left` slices repeat for ever before them, and the last `right` slices repeat for ever after them.
+    The first `left` slices repeat for ever before them, and the last `right` slices repeat for ever after them. A gap
+    is a position in `slices` with a length: so often, the slice there is repeated in addition. On both sides of
+    it, the same slice stands more often than either end needs to repeat.
     """
 
     start: int
     slices: tuple[int, ...]
     left: int
     right: int
+    gaps: tuple[tuple[int, int], ...] = ()
+
+
+#: A time, how many time points from it on have the same choice, and their span.
+_Point = tuple[int, int, WindowSpan]
+#: A slice and how often it occurs in a row.
+_Run = tuple[int, int]
 
 
 class WindowPaths:
@@ -63,13 +78,15 @@ class WindowPaths:
         given: GivenAtoms,
         first: int,
         last: int,
+        limit: SearchLimit,
         accepted: int | None = None,
     ) -> None:
         """`first` is not after the first change, and `last` not before the last one.
 
         `accepted` is an atom that, once it holds, holds for ever: only paths in which it holds at the end count.
         """
-        self.machine, self.past, self.given = machine, past, given
+        self.machine, self.past, self.given, self._limit = machine, past, given, limit
+        self._points_left = MOST_POINTS
         self.first, self.last = first, last
         self.dead_end: DeadEnd | None = None
         self.spans: list[WindowSpan] = []
@@ -86,23 +103,38 @@ class WindowPaths:
             else:
                 self._prune_dead_ends(forward)
 
-    def _follow_single_path(self) -> list[int] | None:
+    def _count_points(self, points: int) -> None:
+        """Count time points that are visited one by one; raise `Undecided` when there are too many."""
+        self._points_left -= points
+        if self._points_left < 0:
+            raise self._limit.build_undecided(f"more than {MOST_POINTS:,} time points differ from those before them")
+
+    def _require_settling(self, before: object, now: object, time: int, end: int) -> None:
+        """Raise `Undecided` if a span is too long to be visited and what happens in it repeats without settling."""
+        if before == now and end - time > self._points_left:
+            raise self._limit.build_undecided(f"something repeats between {time:,} and {end:,}, which is too long")
+
+    def _follow_single_path(self) -> list[_Run] | None:
         """Return the slices of the only path; None where there are several, or none."""
         if len(self.past.parents) != 1:
             return None
         (window,) = self.past.parents
         steps = self.machine.find_steps
-        slices: list[int] = []
+        slices: list[_Run] = []
         for begin, end, atoms in self.given.constant_spans(self.first, self.last):
+            known = None
             for time in range(begin, end + 1):
+                self._count_points(1)
                 choices = steps(window, atoms)
                 if len(choices) != 1:
                     return None
                 after, slice = choices[0]
-                slices.append(slice)
                 if after == window:
-                    slices += [slice] * (end - time)
+                    slices.append((slice, end - time + 1))
                     break
+                slices.append((slice, 1))
+                self._require_settling(known, after, time, end)
+                known = after if _is_power_of_two(time - begin) else known
                 window = after
         self._final = frozenset((window,))
         return slices
@@ -113,8 +145,9 @@ class WindowPaths:
         windows: Windows = frozenset(self.past.parents)
         spans: list[WindowSpan] = []
         for begin, end, atoms in self.given.constant_spans(self.first, self.last):
-            time = begin
+            time, known = begin, None
             while time <= end:
+                self._count_points(1)
                 after = frozenset([step[0] for window in windows for step in steps(window, atoms)])
                 if not after:
                     self.dead_end = DeadEnd(time, windows, atoms)
@@ -123,6 +156,8 @@ class WindowPaths:
                     spans.append(WindowSpan(time, end, windows, atoms))
                     break
                 spans.append(WindowSpan(time, time, windows, atoms))
+                self._require_settling(known, after, time, end)
+                known = after if _is_power_of_two(time - begin) else known
                 windows = after
                 time += 1
         self._final = windows
@@ -136,6 +171,7 @@ class WindowPaths:
         for span in reversed(forward):
             time = span.last
             while time >= span.first:
+                self._count_points(1)
                 kept = frozenset(w for w in span.windows if any(s[0] in viable for s in steps(w, span.given)))
                 if kept == viable:
                     spans.append(WindowSpan(span.first, time, kept, span.given))
@@ -152,8 +188,8 @@ class WindowPaths:
         if self._single_path is not None:
             yield self._complete(self._single_path, min(self.past.parents), min(self.end))
             return
-        points = [(time, span) for span in self.spans for time in range(span.first, span.last + 1)]
-        targets = [span.windows for _, span in points[1:]] + [self.end]
+        points = [point for span in self.spans for point in self._list_points(span)]
+        targets = [span.windows for _, _, span in points[1:]] + [self.end]
         # Depth-first over the visible atoms of each time point. Per point: the windows before it that agree with the
         # choices so far, the visible atoms chosen, and the choices that are left.
         windows_before: list[Windows] = []
@@ -163,7 +199,7 @@ class WindowPaths:
         while True:
             while len(windows_before) < len(points):
                 at = len(windows_before)
-                time, span = points[at]
+                time, _, span = points[at]
                 groups = self._group_steps(windows, span.given, targets[at], shown(time))
                 choices.append(iter(sorted(groups.items())))
                 atoms, after = next(choices[-1])
@@ -182,10 +218,23 @@ class WindowPaths:
             else:
                 return
 
+    def _list_points(self, span: WindowSpan) -> list[_Point]:
+        """Return the time points of a span; one for all of them if there is nothing to choose and nothing changes."""
+        if len(span.windows) == 1:
+            (window,) = span.windows
+            steps = self.machine.find_steps(window, span.given)
+            if len(steps) == 1 and steps[0][0] == window:
+                return [(span.first, span.last - span.first + 1, span)]
+        self._count_points(span.last - span.first)
+        return [(time, 1, span) for time in range(span.first, span.last + 1)]
+
     def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
         """Yield spans of time, each with the atoms that hold on some path, or on all paths."""
         if self._single_path is not None:
-            yield from ((self.first + i, self.first + i, slice) for i, slice in enumerate(self._single_path))
+            time = self.first
+            for slice, count in self._single_path:
+                yield time, time + count - 1, slice
+                time += count
             return
         for span, after in zip(self.spans, [*self.spans[1:], None], strict=True):
             if span.last > span.first:
@@ -212,15 +261,15 @@ class WindowPaths:
         self,
         windows_before: list[Windows],
         visible: list[int],
-        points: list[tuple[int, WindowSpan]],
+        points: list[_Point],
         windows: Windows,
         shown: Callable[[int], int],
     ) -> Trace:
         """Build a path through the windows that has the chosen visible atoms, backwards from its end."""
         window = last = min(windows)
-        slices: list[int] = []
+        slices: list[_Run] = []
         for at in range(len(points) - 1, -1, -1):
-            time, span = points[at]
+            time, count, span = points[at]
             mask = shown(time)
             window, slice = min(
                 (before, slice)
@@ -228,15 +277,26 @@ class WindowPaths:
                 for after, slice in self.machine.find_steps(before, span.given)
                 if after == window and slice & mask == visible[at]
             )
-            slices.append(slice)
+            slices.append((slice, count))
         return self._complete(slices[::-1], window, last)
 
-    def _complete(self, slices: list[int], begin: Window, end: Window) -> Trace:
+    def _complete(self, runs: list[_Run], begin: Window, end: Window) -> Trace:
         """Extend slices by a past before the window `begin` and a future after the window `end`."""
         loop, slices_from_loop = self.past.history(begin)
         future, right = self._future.continue_path(end)
-        past = [*loop, *slices_from_loop]
-        return Trace(self.first - len(past), (*past, *slices, *future), len(loop), right)
+        slices = [*loop, *slices_from_loop]
+        start = self.first - len(slices)
+        most = MOST_REPEATED + 2 * (len(loop) + right)
+        gaps: list[tuple[int, int]] = []
+        for slice, count in runs:
+            slices += [slice] * min(count, most)
+            if count > most:
+                gaps.append((len(slices) - most // 2, count - most))
+        return Trace(start, (*slices, *future), len(loop), right, tuple(gaps))
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
 
 
 class _Future:
