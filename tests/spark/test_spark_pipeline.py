@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -705,3 +706,89 @@ def test_what_is_awaited_goes_on_after_a_restart(spark: SparkSession, tmp_path: 
     (tmp_path / "pipeline.toml").write_text(AWAITING[: AWAITING.index("[sinks.awaited]")])
     with pytest.raises(TidelogError, match="`awaited` as given, and now not given"):
         prepare_pipeline(spark, load_pipeline(tmp_path / "pipeline.toml"))
+
+
+# Corrections
+
+CORRECTED = """\
+rules = "rules.dmtl"
+query = "Alarm"
+corrections = "1min"
+checkpoint = "run/checkpoint"
+trigger = "available-now"
+buckets = 2
+
+[sources.readings]
+format = "json"
+path = "readings"
+schema = "before STRUCT<sensor:STRING, value:INT, at:INT>, after STRUCT<sensor:STRING, value:INT, at:INT>, op STRING"
+options = { maxFilesPerTrigger = 1 }
+envelope = "debezium"
+time = "at"
+
+[facts]
+Hot = "SELECT sensor FROM readings WHERE value > 80"
+Ok = "SELECT sensor FROM readings WHERE value <= 80"
+
+[sinks.answers]
+format = "json"
+path = "run/answers"
+
+[sinks.late]
+format = "text"
+path = "run/late"
+
+[sinks.aside]
+format = "text"
+path = "run/aside"
+"""
+
+
+def reading(sensor: str, value: int, at: int) -> dict[str, Any]:
+    return {"sensor": sensor, "value": value, "at": at}
+
+
+def write_changes(
+    folder: Path, number: int, *changes: tuple[str, dict[str, Any] | None, dict[str, Any] | None]
+) -> None:
+    """Writes a file of envelopes, and gives it a time by which Spark reads files in order."""
+    path = folder / "readings" / f"{number}.json"
+    path.parent.mkdir(exist_ok=True)
+    envelopes = ({"op": op, "before": before, "after": after} for op, before, after in changes)
+    path.write_text("".join(f"{json.dumps(envelope)}\n" for envelope in envelopes))
+    os.utime(path, (1e9 + number, 1e9 + number))
+
+
+def test_answers_are_corrected_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    """Updates, deletions, late facts and rows of an unknown kind; the changes fold into the answers that stand."""
+    from tidelog.spark import current
+    from tidelog.spark.pipeline.preparation import prepare_pipeline
+
+    rules = "Alarm(X) :- Diamondminus[0,5] Hot(X), not Diamondminus[0,5] Ok(X)."
+    (tmp_path / "rules.dmtl").write_text(rules)
+    (tmp_path / "pipeline.toml").write_text(CORRECTED)
+    first = [reading("t1", 90, 0), reading("t1", 95, 3), reading("t2", 85, 4), reading("t1", 50, 20)]
+    write_changes(tmp_path, 1, *(("c", None, row) for row in first))
+    wrong = ("x", None, reading("t7", 99, 30)), ("u", None, reading("t7", 99, 30))
+    write_changes(tmp_path, 2, ("u", first[1], reading("t1", 60, 3)), ("c", None, reading("t3", 99, 30)), *wrong)
+    stream = finished(prepare_pipeline(spark, load_pipeline(tmp_path / "pipeline.toml")))
+    assert (stream.progress.aside, stream.progress.late, stream.progress.unmatched) == (2, 0, 0)
+    write_changes(tmp_path, 3, ("d", first[2], None), ("c", None, reading("t3", 90, 12)))
+    write_changes(tmp_path, 4, ("c", None, reading("t2", 99, -40)), ("r", None, reading("t9", 50, 100)))
+    write_changes(tmp_path, 5, ("d", reading("t8", 99, 95), None), ("c", None, reading("t9", 50, 101)))
+    stream = finished(prepare_pipeline(spark, load_pipeline(tmp_path / "pipeline.toml")))
+    assert (stream.progress.late, stream.progress.unmatched) == (1, 1)
+    assert spark.read.text(str(tmp_path / "run" / "late")).first()[0] == "Hot(t2)@-40"
+
+    log = spark.read.json(str(tmp_path / "run" / "answers"))
+    local = tl.Reasoner(tl.Program.parse(rules), "Alarm")
+    stands = ["Hot(t1)@0", "Ok(t1)@3", "Hot(t3)@12", "Ok(t1)@20", "Hot(t3)@30", "Ok(t9)@100", "Ok(t9)@101"]
+    expected = [fact for step in local.feed(tl.Dataset.from_facts(stands)) for fact in step.answers]
+    standing = current(log.select("arg1", "start", "end", "closed", "change", "known", "batch"))
+    assert sorted(format_rows(standing, "Alarm")) == sorted(map(format_fact, expected))
+    signs = {(row.change, row.arg1, row.start, row.end, row.known) for row in log.collect()}
+    assert ("+", "t1", 0, 8, 20) in signs
+    assert ("-", "t1", 0, 8, 20) in signs
+    assert {row[4] for row in signs} <= {20, 30, 100, 101}
+    early = current(log.select("arg1", "start", "end", "closed", "change", "known", "batch"), at=20)
+    assert sorted(row.arg1 for row in early.collect()) == ["t1", "t2"]

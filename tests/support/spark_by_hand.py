@@ -20,6 +20,7 @@ import tidelog as tl
 from tidelog.analysis.distribution import Distribution, plan_distribution
 from tidelog.compiler.compiled_program import Memory
 from tidelog.data import wire_format
+from tidelog.data.deletions import strip_mark
 from tidelog.language.syntax import Fact
 from tidelog.spark.awaiting.awaited_operator import AwaitedProcessor
 from tidelog.spark.awaiting.awaited_plan import add_awaited_stage
@@ -27,6 +28,7 @@ from tidelog.spark.awaiting.awaited_worker import make_awaiter
 from tidelog.spark.plan.job_plan import AwaitedStagePlan, Awaiting, JobPlan, PlanOptions, plan_job
 from tidelog.spark.worker import stateful_operator
 from tidelog.spark.worker.batch_worker import make_backfiller
+from tidelog.spark.worker.change_log import unpack_changes
 from tidelog.spark.worker.fact_packer import route_input_facts
 from tidelog.spark.worker.packed_rows import (
     ANSWER,
@@ -42,6 +44,7 @@ from tidelog.spark.worker.packed_rows import (
 )
 from tidelog.spark.worker.stateful_operator import BucketProcessor
 from tidelog.streaming.alerts import AlertOptions
+from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.streaming.output_times import DelayLike, parse_delays
 from tidelog.timeline.interval import TimelineName
 
@@ -116,6 +119,8 @@ class ByHand:
     handles: dict[tuple[int, int], _Handle] = field(default_factory=dict)
     answers: list[Fact] = field(default_factory=list)
     late: list[Fact] = field(default_factory=list)
+    #: How the answers have changed, with corrections.
+    changes: list[AnswerChange] = field(default_factory=list)
     #: The figures of all steps.
     stats: list[dict[str, Any]] = field(default_factory=list)
     #: What has changed of what is awaited.
@@ -140,6 +145,7 @@ class ByHand:
         alerts: AlertOptions | None = None,
         awaiting: Awaiting | None = None,
         until: Fraction | None = None,
+        corrections: Fraction | None = None,
     ) -> ByHand:
         known = tl.Dataset.from_facts(background)
         split = plan_distribution(program, query, background={name for name, _ in known.relations})
@@ -147,7 +153,16 @@ class ByHand:
             program,
             query,
             split,
-            PlanOptions(buckets, parse_delays(delay), timeline, memory, at, alerts=alerts, until=until),
+            PlanOptions(
+                buckets,
+                parse_delays(delay),
+                timeline,
+                memory,
+                at,
+                alerts=alerts,
+                until=until,
+                corrections=corrections,
+            ),
         )
         if awaiting is not None:
             work = add_awaited_stage(work, awaiting, {}, known, buckets=buckets, dates=False)
@@ -168,12 +183,13 @@ class ByHand:
                 memory=last.memory,
                 at=last.at,
                 rules_changed=True,
+                corrections=self.job.corrections,
             ),
         )
         other = replace(
             self, job=work, background=tuple(wire_format.pack_dataset(known)), handles=deepcopy(self.handles)
         )
-        other.answers, other.late, other.stats, other.workers = [], [], [], [{}, {}]
+        other.answers, other.late, other.stats, other.changes, other.workers = [], [], [], [], [{}, {}]
         stateful_operator._ENGINES.clear()
         return other
 
@@ -233,7 +249,11 @@ class ByHand:
     def _received(self, rows: Iterable[Row]) -> None:
         for row in rows:
             assert row.stage == OUTPUT_STAGE
-            if row.kind in (ANSWER, LATE):
+            if row.kind == ANSWER and self.job.corrections is not None:
+                sign, known, block = unpack_changes(row.payload)
+                facts = (replace(f, predicate=strip_mark(f.predicate)) for f in wire_format.to_dataset([block]))
+                self.changes += (AnswerChange(f.predicate, f.args, f.interval, sign, known) for f in facts)
+            elif row.kind in (ANSWER, LATE):
                 found = list(wire_format.to_dataset([wire_format.unpack(row.payload)]))
                 (self.answers if row.kind == ANSWER else self.late).extend(found)
             elif row.kind == STATS:

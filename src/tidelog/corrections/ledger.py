@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tidelog.corrections.ledger_kernels import chain_rows, count_rows, fill_slots, gather_chains
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import has_deletions, is_deletion, strip_mark
 from tidelog.data.relation import Columns, Ids, Key, Relation, Times, rescale
 from tidelog.data.symbol_table import Symbols, grow_array
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -347,3 +348,28 @@ def _concatenate(several: list[tuple[Relation, int]]) -> tuple[Relation, Int64s]
     args = np.concatenate([relation.args for relation in relations], axis=1)
     lo, hi = (np.concatenate([getattr(relation, end) for relation in relations]) for end in ("lo", "hi"))
     return Relation(first.predicate, first.arity, args, lo, hi), by
+
+
+def apply_deletions(data: Dataset) -> Dataset:
+    """Return the facts of a dataset that stand after its deletions; a deletion without a fact changes nothing.
+
+    >>> print(apply_deletions(Dataset.parse("P(a)@1\\nP(a)@1\\nP(b)@2\\n-P(a)@1\\n-P(b)@2\\n-P(c)@3")), end="")
+    P(a)@1
+    """
+    if not has_deletions(data.relations):
+        return data
+    others: dict[Key, Relation] = {}
+    inserted: dict[Key, Relation] = {}
+    deleted: dict[Key, Relation] = {}
+    concerned = {(strip_mark(name), arity) for name, arity in data.relations if is_deletion(name)}
+    for (name, arity), relation in data.relations.items():
+        key = strip_mark(name), arity
+        target = deleted if is_deletion(name) else inserted if key in concerned else others
+        target[key] = Relation(key[0], arity, relation.args, relation.lo, relation.hi)
+    rest, given, taken = (
+        Dataset(data.symbols, Columns(data.denominator, data.dates, part, data.numbers))
+        for part in (others, inserted, deleted)
+    )
+    ledger = Ledger()
+    ledger.apply(insert=given, delete=taken)
+    return rest | ledger.standing()

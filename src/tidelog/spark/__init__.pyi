@@ -5,6 +5,7 @@ __all__: list[str]
 from tidelog.spark.job.build import awaited as awaited
 from tidelog.spark.job.build import build_job as build_job
 from tidelog.spark.job.build import reason as reason
+from tidelog.spark.job.change_log_frames import current as current
 from tidelog.spark.job.options import JobKeywords as JobKeywords
 from tidelog.spark.job.options import JobOptions as JobOptions
 from tidelog.spark.job.output import JobOutput as JobOutput

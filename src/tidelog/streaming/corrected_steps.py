@@ -63,8 +63,13 @@ def read_arrivals(reasoner: Reasoner, corrections: Corrections, data: Dataset) -
     return inserted, deleted
 
 
-def take_pushed_step(reasoner: Reasoner, t: Time, over: bool, data: Dataset | None) -> ChangeStep:
-    """Advance the clock to t, where facts and deletions arrive; return the step."""
+def take_pushed_step(
+    reasoner: Reasoner, t: Time, over: bool, data: Dataset | None, *, came_before: bool = False
+) -> ChangeStep:
+    """Advance the clock to t, where facts and deletions arrive; return the step.
+
+    With `came_before`, they arrived while the clock stood where it stands, so that fewer of them are late.
+    """
     corrections = _require_corrections(reasoner)
     began, evaluation = perf_counter_ns(), reasoner.evaluation
     if not isinstance(t, float):
@@ -72,7 +77,9 @@ def take_pushed_step(reasoner: Reasoner, t: Time, over: bool, data: Dataset | No
     arrivals = Arrivals({}, {})
     if data is not None and len(data):
         arrivals = Arrivals(*(corrections.read(part) for part in read_arrivals(reasoner, corrections, data)))
-    now = int(evaluation.at[NOW])
+    now = before = int(evaluation.at[NOW])
+    if came_before and before == NEG_INF:
+        arrivals = Arrivals(_take_endless(reasoner, corrections, arrivals.inserted), arrivals.deleted)
     at = NEG_INF if isinstance(t, float) else evaluation.position(t)
     if at >= now:
         # On the integers a clock between two of them has passed the first.
@@ -83,10 +90,16 @@ def take_pushed_step(reasoner: Reasoner, t: Time, over: bool, data: Dataset | No
     if now == NEG_INF:
         corrections.delete(arrivals.deleted, Touched())
         return _build_idle_step(reasoner)
-    arrivals, late = corrections.separate_late(arrivals, now)
+    arrivals, late = corrections.separate_late(arrivals, before if came_before else now)
     step = _take_step(reasoner, corrections, now, over, arrivals, late, began)
     corrections.forget_names()
     return step
+
+
+def _take_endless(reasoner: Reasoner, corrections: Corrections, rows: Relations) -> Relations:
+    """Take the facts that have always held, before the clock begins; return the others."""
+    reasoner.facts_taken += corrections.begin({key: r.select(r.lo == NEG_INF) for key, r in rows.items()})
+    return {key: left for key, r in rows.items() if len(left := r.select(r.lo > NEG_INF))}
 
 
 def _build_idle_step(reasoner: Reasoner) -> ChangeStep:

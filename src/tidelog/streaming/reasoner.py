@@ -315,7 +315,10 @@ class Reasoner:
         self.roll_back()
         self.note_dates(data.dates)
         if self.corrections is not None:
-            return self._take_facts(t, closed, data)
+            from tidelog.streaming.corrected_steps import take_pushed_step
+
+            self.version += 1
+            return take_pushed_step(self, t, closed, data, came_before=True)
         self.evaluation.fit(t)
         data = self.evaluation.on_grid(data)
         if times is not None:

@@ -29,9 +29,10 @@ from tidelog.spark.job.fact_frames import (
     find_all_columns,
     find_last_time,
     find_time_type,
+    require_no_operations,
     select_fact_columns,
 )
-from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, to_options
+from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, require_correctable, to_options
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import require_state_store
 from tidelog.spark.job.stage_frames import JobInput, build_batch_frame, build_streaming_frame, read_saved_clock
@@ -42,7 +43,7 @@ from tidelog.spark.worker.alert_rows import require_alerts_in_one_bucket
 from tidelog.spark.worker.answer_columns import AnswerColumns
 from tidelog.spark.worker.bucket import Bucket
 from tidelog.streaming.alerts import AlertOptions, parse_alert_options
-from tidelog.streaming.output_times import parse_delays
+from tidelog.streaming.output_times import parse_corrections, parse_delays
 from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def reason(
     A fact DataFrame holds the arguments in order, then `time`, or `start`, `end` and optionally `closed`; without any
     of these its facts always hold. Answers have columns `arg1`, `arg2`, ..., `start`, `end`, `closed`; an empty start
     or end is infinite. Options are those of `JobOptions`, as keywords (`buckets=8, delay="30s"`) or as one object.
+
+    A column `op` of strings that is no argument says whether a row inserts or deletes a fact (`insert`, `+`, `c` and
+    `r`, or `delete`, `-` and `d`). A batch DataFrame holds the answers that then stand; a stream needs `corrections`,
+    and its answers are changes, with columns `change` and `known` (see `tidelog.spark.current`).
     """
     return build_job(spark, program, query, facts, to_options(options, keywords)).answers()
 
@@ -137,6 +142,7 @@ def _sort_inputs(program: Program, facts: Mapping[str, DataFrame], options: JobO
     streaming = any(frame.isStreaming for frame in facts.values())
     kind = "streaming" if streaming else "backfill" if options.backfill else "batch"
     require_applicable(kind, options)
+    require_correctable(options)
     columns = find_all_columns(program, facts)
     if streaming:
         sent = {name for name, frame in facts.items() if frame.isStreaming}
@@ -144,6 +150,8 @@ def _sort_inputs(program: Program, facts: Mapping[str, DataFrame], options: JobO
         # Without a stream, a job knows facts without a time as background; a plain batch job has no need to.
         all_sent = not (options.backfill or options.awaiting)
         sent = {name for name in facts if columns[name].times or all_sent}
+    if (kind != "batch" and options.corrections is None) or options.awaiting is not None:
+        require_no_operations(columns[name] for name in facts if name in sent)
     others = {name: frame for name, frame in facts.items() if name not in sent}
     background = collect_background(program, options.background, others, columns)
     return _Inputs(kind, columns, frozenset(sent), background)
@@ -164,14 +172,14 @@ def _plan(
     alerts = _check_alerts(options, arities[query], inputs.kind)
     if alerts:
         require_alerts_in_one_bucket(split, query, options.buckets, alerts)
-    at = options.at
+    at, delays = options.at, parse_delays(options.delay)
     plan = plan_job(
         program,
         query,
         split,
         PlanOptions(
             buckets=options.buckets,
-            delays=parse_delays(options.delay),
+            delays=delays,
             timeline=options.timeline,
             memory=options.memory,
             at=at if at is None or isinstance(at, str) else tuple(map(to_finite_time, at)),
@@ -179,6 +187,7 @@ def _plan(
             alerts=alerts,
             rules_changed=options.changed_rules,
             until=options.answer_until,
+            corrections=parse_corrections(options.corrections, delays, options.memory),
         ),
     )
     time = find_time_type(inputs.columns, all(end.denominator == 1 for end in range_ends(program)))
@@ -187,6 +196,7 @@ def _plan(
         time,
         alerts is not None and bool(alerts.changes),
         tuple(options.names or ()),
+        plan.corrections is not None,
     )
     if options.awaiting is not None:
         arriving = {name: found for name, found in inputs.columns.items() if name in inputs.sent}

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
 
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
+from tidelog.corrections.ledger import apply_deletions
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import OPERATIONS, mark_deletions, read_operations
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_reader import read_arrow_columns
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.wording import suggest
 from tidelog.spark.plan.fact_columns import FactColumns
+from tidelog.spark.worker.fact_packer import describe_operation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +28,7 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
 _LAW = (
     "a fact DataFrame has the arguments in order, then `time`, or `start`, `end` and optionally `closed`, "
-    "or no time at all"
+    "or no time at all; and optionally `op`"
 )
 
 
@@ -54,6 +57,9 @@ def find_fact_columns(predicate: str, frame: DataFrame, arity: int | None) -> Fa
     fields = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
     times = {name.lower(): (name, kind) for name, kind in fields if name.lower() in _TIME_COLUMNS}
     args = tuple((name, kind) for name, kind in fields if name.lower() not in _TIME_COLUMNS)
+    # A column `op` is an argument if the rules have one more argument than there are other columns.
+    op = next((name for name, _ in args if name.lower() == "op"), None) if len(args) != arity else None
+    args = tuple((name, kind) for name, kind in args if name != op)
     problems: list[Diagnostic] = []
 
     def problem(message: str, help: str | None = None) -> None:
@@ -71,6 +77,8 @@ def find_fact_columns(predicate: str, frame: DataFrame, arity: int | None) -> Fa
     for name, kind in args:
         if _base(kind) in ("array", "map", "struct", "binary", "variant", "interval"):
             problem(f"the column `{name}` of type {kind} cannot be an argument", "cast it to a string or a number")
+    if op is not None and frame.schema[op].dataType.simpleString() != "string":
+        problem(f"the column `{op}` cannot say whether a row is deleted", f"use strings: {', '.join(OPERATIONS)}")
     for role, (name, kind) in times.items():
         if role == "closed" and kind != "string":
             problem(
@@ -81,14 +89,31 @@ def find_fact_columns(predicate: str, frame: DataFrame, arity: int | None) -> Fa
             problem(f"the column `{name}` of type {kind} cannot be a time", "cast it to a timestamp or a number")
     if problems:
         raise TidelogError(problems)
-    return FactColumns(predicate, args, tuple((role, times[role][1]) for role in _TIME_COLUMNS if role in times))
+    return FactColumns(predicate, args, tuple((role, times[role][1]) for role in _TIME_COLUMNS if role in times), op)
+
+
+def require_no_operations(columns: Iterable[FactColumns]) -> None:
+    """Raise TL407 if rows may delete facts of a job that takes no deletions."""
+    problems = [
+        Diagnostic(
+            "TL407",
+            f"facts of {one.predicate}: the column `{one.op}` says which rows delete a fact",
+            help='say for how long corrections are taken: corrections = "1h" in the pipeline, or corrections="1h"',
+        )
+        for one in columns
+        if one.op is not None
+    ]
+    if problems:
+        raise TidelogError(problems)
 
 
 def select_fact_columns(frame: DataFrame, columns_of_facts: FactColumns) -> DataFrame:
     """Select the columns of a fact DataFrame under the names that workers expect."""
     names = {field.name.lower(): field.name for field in frame.schema.fields}
     columns = [frame[f"`{name}`"].alias(f"arg{i + 1}") for i, (name, _) in enumerate(columns_of_facts.args)]
-    return frame.select(*columns, *(frame[f"`{names[role]}`"].alias(role) for role, _ in columns_of_facts.times))
+    times = [frame[f"`{names[role]}`"].alias(role) for role, _ in columns_of_facts.times]
+    op = [] if columns_of_facts.op is None else [frame[f"`{columns_of_facts.op}`"].alias("op")]
+    return frame.select(*columns, *times, *op)
 
 
 def find_time_type(columns: Mapping[str, FactColumns], whole: bool) -> str:
@@ -124,11 +149,16 @@ def _collect_facts(frame: DataFrame, shape: FactColumns) -> Dataset:
     """Collect the facts of a batch DataFrame into this process."""
     symbols = Symbols()
     table = frame.toArrow().combine_chunks()
-    arrays = [column.combine_chunks() for column in table.columns]
+    arrays = {name: table[name].combine_chunks() for name in table.column_names}
+    words = arrays.pop("op").to_pylist() if shape.op is not None else []
+    deleted = read_operations(words)
+    if None in deleted:
+        message = describe_operation(shape.op or "op", words[deleted.index(None)])
+        raise TidelogError(Diagnostic("TL206", f"facts of {shape.predicate}: {message}", help="correct the rows"))
     found = read_arrow_columns(
-        table.column_names, arrays, table.num_rows, shape.predicate, f"facts of {shape.predicate}", symbols
+        list(arrays), list(arrays.values()), table.num_rows, shape.predicate, f"facts of {shape.predicate}", symbols
     )
-    return Dataset(symbols, found)
+    return apply_deletions(Dataset(symbols, mark_deletions(found, [bool(one) for one in deleted])))
 
 
 def find_last_time(inputs: Mapping[str, tuple[DataFrame, FactColumns]]) -> Fraction:

@@ -8,8 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tidelog.data import wire_format
+from tidelog.data.deletions import strip_mark
 from tidelog.language.fact_text import format_fact
 from tidelog.spark.worker import packed_rows
+from tidelog.spark.worker.answer_columns import AnswerColumns
+from tidelog.spark.worker.change_log import unpack_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,8 +23,11 @@ if TYPE_CHECKING:
 _ROWS, _SHOWN = 4, 50
 
 
-def update_board(board: Board, batch: DataFrame, found: Mapping[str, Any], clock: str | None, dates: bool) -> None:
+def update_board(
+    board: Board, batch: DataFrame, found: Mapping[str, Any], clock: str | None, columns: AnswerColumns
+) -> None:
     """Add a written batch to a board; `found` are its figures, `clock` the time up to which all is answered."""
+    dates = columns.time.startswith("timestamp")
     board.count(
         facts=found["facts_in"],
         answers=found["answers"],
@@ -33,11 +39,11 @@ def update_board(board: Board, batch: DataFrame, found: Mapping[str, Any], clock
     board.add_rule_costs(found.get("rules", ()))
     if found["answers"]:
         packed = batch.where(batch.kind == packed_rows.ANSWER).select("payload").limit(_ROWS).collect()
-        board.add_answers(text for row in packed for text in _format_answers(bytes(row[0]), dates))
+        board.add_answers(text for row in packed for text in _format_answers(bytes(row[0]), dates, columns.corrections))
 
 
-def _format_answers(payload: bytes, dates: bool) -> list[str]:
-    facts = sorted(
-        wire_format.to_dataset([wire_format.unpack(payload)]), key=lambda fact: fact.interval.hi, reverse=True
-    )
-    return [format_fact(fact, dates) for fact in islice(facts, _SHOWN)][::-1]
+def _format_answers(payload: bytes, dates: bool, corrections: bool) -> list[str]:
+    sign, _, block = unpack_changes(payload) if corrections else ("", None, wire_format.unpack(payload))
+    facts = sorted(wire_format.to_dataset([block]), key=lambda fact: fact.interval.hi, reverse=True)
+    lines = [sign + strip_mark(format_fact(fact, dates)) for fact in islice(facts, _SHOWN)]
+    return lines[::-1]

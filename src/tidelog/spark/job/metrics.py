@@ -89,6 +89,7 @@ def summarise_batch(
         for predicate, count in step["held"].items():
             held[predicate] = held.get(predicate, 0) + count
     sizes = [step["window_facts"] for step in latest.values()]
+    unmatched = [step["unmatched"] for step in latest.values() if "unmatched" in step]
     slowest = max(seconds, key=lambda where: seconds[where], default=None)
     clocks = [read_time(step["t"]) for step in latest.values()]
     return {
@@ -100,6 +101,7 @@ def summarise_batch(
         "seconds": round(sum(seconds.values()), 6),
         "watermark": format_time(min(clocks)) if clocks else None,
         "notes": list(notes),
+        **({"unmatched": sum(unmatched)} if unmatched else {}),
         **({"restored": _summarise_restored(restored)} if restored else {}),
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from tidelog.compiler.compiled_program import Memory
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.time_like import TimeLike
+from tidelog.language.time_like import DurationLike, TimeLike
 from tidelog.language.wording import suggest
 from tidelog.spark.plan.job_plan import Awaiting
 from tidelog.streaming.alerts import AlertOptions
@@ -23,10 +23,23 @@ if TYPE_CHECKING:
 #: The options that only some kinds of jobs have.
 _OPTIONS_BY_KIND = {
     "batch": {"between"},
-    "backfill": {"backfill", "delay", "at", "memory", "until"},
-    "streaming": {"delay", "at", "memory", "heartbeat", "until", "answer_until", "initial", "changed_rules", "clocked"},
+    "backfill": {"backfill", "delay", "corrections", "at", "memory", "until"},
+    "streaming": {
+        "delay",
+        "corrections",
+        "at",
+        "memory",
+        "heartbeat",
+        "until",
+        "answer_until",
+        "initial",
+        "changed_rules",
+        "clocked",
+    },
 }
 _RESTRICTED = set().union(*_OPTIONS_BY_KIND.values())
+#: The names of options in a pipeline file, where they differ.
+_SHOWN = {"awaiting": "[sinks.awaited]", "answer_until": "until"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,9 @@ class JobOptions:
     delay: DelayLike = 0
     at: OutputTimesLike | None = None
     memory: Memory | None = None
+    #: Streams: for how long late facts and deletions are taken, as in `tidelog.Reasoner`. Answers are then changes,
+    #: with columns `change` (`+` or `-`) and `known`; rows of facts may have a column `op` (`insert` or `delete`).
+    corrections: DurationLike | None = None
     #: Streams: the options of `tidelog.streaming.Watch`, for example `{"changes": True, "cooldown": "10min"}`. With
     #: `changes`, answers have columns `event` (start or end), `time` and `closed` instead of `start`, `end`, `closed`.
     alerts: AlertOptions | Mapping[str, Any] | None = None
@@ -95,6 +111,7 @@ class JobKeywords(TypedDict, total=False):
     delay: DelayLike
     at: OutputTimesLike | None
     memory: Memory | None
+    corrections: DurationLike | None
     alerts: AlertOptions | Mapping[str, Any] | None
     heartbeat: Fraction | None
     until: Time | None
@@ -113,6 +130,29 @@ def to_options(options: JobOptions | None, keywords: JobKeywords) -> JobOptions:
             close = suggest(name, known)
             raise TypeError(f"there is no option {name!r}" + (f"; did you mean {close!r}?" if close else ""))
     return replace(options or JobOptions(), **keywords)
+
+
+def require_correctable(options: JobOptions) -> None:
+    """Raise TL408 if an option is set that does not go together with corrections."""
+    if options.corrections is None:
+        return
+    reasons = {
+        "at": "every bucket would have to know which times of the input were withdrawn",
+        "awaiting": "what is awaited depends on facts that are final once they arrive",
+        "answer_until": "answers that are closed at the end of time would have to be taken back by the next run",
+    }
+    problems = [
+        Diagnostic(
+            "TL408",
+            f"corrections do not work with `{_SHOWN.get(name, name)}` on Spark",
+            law=reason,
+            help=f"leave `{_SHOWN.get(name, name)}` or `corrections` out",
+        )
+        for name, reason in reasons.items()
+        if getattr(options, name) is not None
+    ]
+    if problems:
+        raise TidelogError(problems)
 
 
 def require_applicable(kind: str, options: JobOptions) -> None:

@@ -28,7 +28,8 @@ class JobOutput:
     columns: answer_columns.AnswerColumns
 
     def answers(self, frame: DataFrame | None = None) -> DataFrame:
-        """Return the answers: `arg1`, `arg2`, ..., `start`, `end`, `closed`."""
+        """Return the answers: `arg1`, `arg2`, ..., `start`, `end`, `closed`; with corrections their changes, which also
+        have `change` and `known`."""
         packed = self._select(packed_rows.ANSWER, frame)
         return packed.mapInArrow(answer_columns.make_answer_unpacker(self.columns), self.columns.schema)
 

@@ -28,6 +28,7 @@ _FIXED = {
     "memory": "memory",
     "at": "at",
     "delay": "delay",
+    "corrections": "corrections",
     "facts": "facts",
     "background": "background",
     "history": "history",
@@ -60,6 +61,7 @@ class CheckpointRecord:
     awaited: dict[str, Any] | None = None
     version: int = _VERSION
     alerts: dict[str, Any] | None = None
+    corrections: str | None = None
 
 
 def build_record(pipeline: Pipeline, buckets: int) -> CheckpointRecord:
@@ -78,6 +80,7 @@ def build_record(pipeline: Pipeline, buckets: int) -> CheckpointRecord:
         [source.name for source in pipeline.sources if source.history],
         buckets,
         alerts=pipeline.answers.alerts.to_json() if pipeline.answers.alerts else None,
+        corrections=None if pipeline.corrections is None else str(pipeline.corrections),
         awaited={key: value for key, value in asdict(pipeline.awaiting).items() if value is not None}
         if pipeline.awaited
         else None,

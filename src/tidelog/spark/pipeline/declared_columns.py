@@ -74,6 +74,7 @@ def find_declared_facts(sources: Sequence[Source]) -> tuple[FactQuery, ...]:
                 delay=None,
                 background=not (table.time or table.start),
                 place=source.place,
+                op=table.op,
             )
         )
     return tuple(facts)

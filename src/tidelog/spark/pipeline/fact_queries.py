@@ -7,7 +7,6 @@ can have, numbers of arguments. All errors are reported at once, each with its l
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +14,14 @@ from typing import TYPE_CHECKING
 
 from tidelog.analysis.value_columns import ValueColumn, ValueType
 from tidelog.data.bad_rows import MOST_ERRORS
+from tidelog.data.deletions import OPERATIONS
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.wording import plural, suggest
 from tidelog.spark.job.failures import shorten_spark_message
 from tidelog.spark.pipeline.bad_rows import select_bad_rows, select_good_rows
-from tidelog.spark.pipeline.pipeline_config import FactQuery, Pipeline, Source
+from tidelog.spark.pipeline.change_envelope import unwrap_rows
+from tidelog.spark.pipeline.correction_keys import find_words
+from tidelog.spark.pipeline.pipeline_config import OPERATION, FactQuery, Pipeline, Source
 from tidelog.spark.pipeline.pipeline_file import error_position
 from tidelog.spark.pipeline.sources import attach_clock, open_source, to_timestamp
 from tidelog.spark.pipeline.sql import add_column, is_query, locate_error
@@ -36,10 +38,14 @@ _TIME_LAW = "a fact has a column `time`, or `start` and `end` (and `closed`), or
 
 @dataclass(frozen=True)
 class _TimeColumns:
-    """The time columns of a fact by role (`time`, `start`, `end`, `closed`), and the unit of numbers among them."""
+    """The time columns of a fact by role (`time`, `start`, `end`, `closed`), and the unit of numbers among them.
+
+    `op` is the column that says whether a row inserts or deletes a fact.
+    """
 
     roles: dict[str, str]
     unit: str | None
+    op: str | None = None
 
 
 def read_fact_frames(spark: SparkSession, pipeline: Pipeline, *, history: bool = False) -> dict[str, DataFrame]:
@@ -54,14 +60,16 @@ def read_fact_frames(spark: SparkSession, pipeline: Pipeline, *, history: bool =
     for source in read:
         try:
             frame = select_good_rows(open_source(spark, source, Path(pipeline.file).absolute().parent))
-            (attach_clock(frame, source) if source.moves_clock else frame).createOrReplaceTempView(source.name)
+            frame = unwrap_rows(frame, source) if source.envelope else frame
+            moves_clock = source.name in _find_clock_sources(pipeline)
+            (attach_clock(frame, source) if moves_clock else frame).createOrReplaceTempView(source.name)
             sources[source.name] = source
         except TidelogError as problem:
             errors += problem.diagnostics
             unreadable.add(source.name.lower())
     frames: dict[str, DataFrame] = {}
     for fact in pipeline.facts:
-        if _find_words(fact.sql) & unreadable:
+        if find_words(fact.sql) & unreadable:
             continue  # report an error of a source once, not for every query that reads it
         try:
             frame = _read_fact_frame(spark, fact, sources)
@@ -88,7 +96,8 @@ def describe_frames(frames: Mapping[str, DataFrame], pipeline: Pipeline) -> Iter
 
 
 def _find_arguments(frame: DataFrame, fact: FactQuery) -> list[StructField]:
-    return [field for field in frame.schema.fields if field.name not in _TIMES or fact.background]
+    others = () if fact.background else _TIMES if fact.op is None else (*_TIMES, OPERATION)
+    return [field for field in frame.schema.fields if field.name not in others]
 
 
 def read_bad_rows(spark: SparkSession, pipeline: Pipeline, *, history: bool = False) -> list[DataFrame]:
@@ -119,12 +128,19 @@ def require_no_bad_rows(rows: Sequence[Row], source: Source) -> None:
 
 def find_clocked_predicates(pipeline: Pipeline) -> frozenset[str]:
     """Find the predicates with facts from sources whose rows all move the clock."""
-    moving = {source.name.lower() for source in pipeline.sources if source.moves_clock}
-    return frozenset(fact.predicate for fact in pipeline.facts if _find_words(fact.sql) & moving)
+    moving = {name.lower() for name in _find_clock_sources(pipeline)}
+    return frozenset(fact.predicate for fact in pipeline.facts if find_words(fact.sql) & moving)
+
+
+def _find_clock_sources(pipeline: Pipeline) -> set[str]:
+    """Find the sources whose rows all move the clock. Deletions do not, so rows that may delete move it as facts."""
+    words = set[str]().union(*(find_words(fact.sql) for fact in pipeline.facts if fact.op is not None))
+    return {source.name for source in pipeline.sources if source.moves_clock and source.name.lower() not in words}
 
 
 def _read_fact_frame(spark: SparkSession, fact: FactQuery, sources: dict[str, Source]) -> DataFrame:
     """Run the SQL of a fact, name its time columns, and convert them to timestamps if they have a unit."""
+    fact = _select_operation(spark, fact)
     frame, time = _run_sql(spark, fact, sources)
     by_name = {name.lower(): name for name in frame.columns}
     if fact.background:
@@ -132,12 +148,30 @@ def _read_fact_frame(spark: SparkSession, fact: FactQuery, sources: dict[str, So
     given = {"time": fact.time or time, "start": fact.start, "end": fact.end, "closed": fact.closed}
     if not any(given.values()):
         given = {role: role if role in by_name else None for role in _TIMES}
-    unknown = [name for name in given.values() if name and name.lower() not in by_name]
+    unknown = [name for name in (*given.values(), fact.op) if name and name.lower() not in by_name]
     if unknown:
         raise TidelogError(_missing_column(name, fact, frame.columns) for name in unknown)
     roles = {role: by_name[name.lower()] for role, name in given.items() if name}
     unit = fact.unit or next((s.unit for s in sources.values() if time and s.time == time), None)
-    return _select_times(frame, fact, _TimeColumns(roles, unit))
+    op = None if fact.op is None else by_name[fact.op.lower()]
+    return _select_times(frame, fact, _TimeColumns(roles, unit, op))
+
+
+def _select_operation(spark: SparkSession, fact: FactQuery) -> FactQuery:
+    """Return a fact whose SQL selects the column `op`, if it can."""
+    from pyspark.errors import PySparkException
+
+    if fact.op is None or not is_query(fact.sql):
+        return fact
+    try:
+        if fact.op.lower() in {name.lower() for name in spark.sql(fact.sql).columns}:
+            return fact
+        wider = add_column(fact.sql, fact.op)
+        if wider is not None:
+            spark.sql(wider)
+        return replace(fact, sql=wider or fact.sql)
+    except PySparkException:
+        return fact  # the error is reported where the SQL is run, or because the column is missing
 
 
 def _run_sql(spark: SparkSession, fact: FactQuery, sources: dict[str, Source]) -> tuple[DataFrame, str | None]:
@@ -181,13 +215,9 @@ def _select_with_time(spark: SparkSession, fact: FactQuery, column: str) -> Data
 
 def _find_source_time(sql: str, sources: dict[str, Source]) -> str | None:
     """Return the time column that the sources of a query name, if they agree."""
-    words = _find_words(sql)
+    words = find_words(sql)
     times = {source.time for name, source in sources.items() if name.lower() in words and source.time}
     return times.pop() if len(times) == 1 else None
-
-
-def _find_words(sql: str) -> set[str]:
-    return set(re.findall(r"\w+", sql.lower()))
 
 
 def _select_times(frame: DataFrame, fact: FactQuery, columns: _TimeColumns) -> DataFrame:
@@ -203,17 +233,23 @@ def _select_times(frame: DataFrame, fact: FactQuery, columns: _TimeColumns) -> D
     errors = list(_find_type_errors(fact, columns, types))
     if errors:
         raise TidelogError(errors)
-    arguments = [F.col(f"`{name}`") for name in frame.columns if name not in columns.roles.values()]
+    others = (*columns.roles.values(), columns.op)
+    arguments = [F.col(f"`{name}`") for name in frame.columns if name not in others]
     times = [
         to_timestamp(F.col(f"`{name}`"), types[name], None if role == "closed" else columns.unit).alias(role)
         for role, name in columns.roles.items()
     ]
-    return frame.select(*arguments, *times)
+    operation = [] if columns.op is None else [F.col(f"`{columns.op}`").alias(OPERATION)]
+    return frame.select(*arguments, *times, *operation)
 
 
 def _find_type_errors(fact: FactQuery, columns: _TimeColumns, types: dict[str, DataType]) -> Iterator[Diagnostic]:
     from pyspark.sql.types import DateType, NumericType, StringType, TimestampNTZType, TimestampType
 
+    if columns.op is not None and not isinstance(types[columns.op], StringType):
+        message = f"the column `{columns.op}` of {fact.predicate} is {types[columns.op].simpleString()}"
+        law = f"`op` is one of {', '.join(OPERATIONS)}"
+        yield Diagnostic("TL805", message, fact.place, law, help=f"write CAST({columns.op} AS STRING), or CASE WHEN")
     for role, name in columns.roles.items():
         type = types[name]
         shown = type.simpleString()

@@ -17,6 +17,9 @@ from tidelog.timeline.interval import Time, TimelineName
 #: Units of numbers that count time since 1970, in microseconds, the unit of Spark's timestamps.
 UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
+#: The column that says whether a row inserts or deletes, in the fact DataFrames of a pipeline.
+OPERATION = "op"
+
 #: File formats, which need a path. A stream without a schema has that of the existing files.
 FILE_FORMATS = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 
@@ -41,6 +44,8 @@ class Source:
     table: TableSchema | None = None
     #: Whether its times are dates; plain numbers otherwise.
     dates: bool = True
+    #: How its rows are wrapped, if they are: `debezium` has the row before and after a change.
+    envelope: str | None = None
 
     @property
     def is_folder(self) -> bool:
@@ -69,6 +74,8 @@ class FactQuery:
     delay: Fraction | None
     background: bool
     place: Place | None
+    #: The column that says whether a row inserts or deletes a fact.
+    op: str | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,8 @@ class Pipeline:
     master: str | None
     log: str | None
     settings: Mapping[str, str]
+    #: For how long late facts and deletions are taken, if answers are corrected.
+    corrections: Fraction | None = None
     #: What the columns of tables mean: the file next to the rules.
     schema: Schema | None = None
     #: Whether warnings are errors: all (True), none (False), or those about predicates (None).

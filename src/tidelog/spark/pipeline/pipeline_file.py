@@ -24,6 +24,7 @@ from tidelog.language.toml_places import read_toml
 from tidelog.language.toml_tables import TomlTable
 from tidelog.language.wording import suggest
 from tidelog.spark.pipeline.awaited_table import find_awaited_errors, read_awaiting
+from tidelog.spark.pipeline.correction_keys import add_envelope_operations, check_corrections
 from tidelog.spark.pipeline.declared_columns import find_declared_facts, is_declared, read_declared_columns
 from tidelog.spark.pipeline.pipeline_config import FILE_FORMATS, UNITS, FactQuery, Pipeline, Sink, Source
 from tidelog.spark.pipeline.pipeline_warnings import find_pipeline_warnings
@@ -31,7 +32,7 @@ from tidelog.streaming.alerts import AlertOptions, parse_alert_options
 from tidelog.timeline.interval import Time, TimelineName
 
 #: Keys of only one mode.
-_STREAM_KEYS = ("checkpoint", "changed_rules", "trigger", "delay", "heartbeat", "until", "at", "memory")
+_STREAM_KEYS = ("checkpoint", "changed_rules", "trigger", "delay", "corrections", "heartbeat", "until", "at", "memory")
 _BATCH_KEYS = ("between",)
 #: Keys of streams that batch jobs with [sinks.awaited] have, too.
 _BATCH_AWAITED = ("delay", "until")
@@ -74,6 +75,7 @@ class _PipelineReader:
         sources = self._read_sources(top.table("sources", required=True), mode == "stream", schema)
         declared = find_declared_facts(sources)
         facts = (*declared, *self._read_facts(top.table("facts", required=not declared)))
+        facts = add_envelope_operations(facts, sources)
         sinks = top.table("sinks", required=True)
         at = self._read_output_times(top)
         answering = sinks.table("answers", required=True)
@@ -97,6 +99,7 @@ class _PipelineReader:
             memory=cast("Memory | None", top.choice("memory", ("generic", "bounded"))),
             at=at,
             delay=top.duration("delay") or Fraction(0),
+            corrections=top.duration("corrections"),
             heartbeat=top.duration("heartbeat"),
             between=_read_between(top),
             until=top.time("until"),
@@ -125,6 +128,7 @@ class _PipelineReader:
         for key in _STREAM_KEYS if mode == "batch" else _BATCH_KEYS:
             if key in top.values and not (awaited and key in _BATCH_AWAITED):
                 top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key)
+        check_corrections(pipeline, top)
         if program.rules:
             self._check_names(pipeline, top)
             if not self.errors:
@@ -232,7 +236,11 @@ class _PipelineReader:
             unit=None if is_declared(table) else _read_unit(table),
             history=self._resolve(table.text("history")),
             place=table.place(),
+            envelope=table.choice("envelope", ("debezium",)),
         )
+        if source.envelope and is_declared(table):
+            help = "leave `columns` and `predicate` out, and write SQL in [facts]"
+            table.refuse("TL805", "the columns of a row in an envelope cannot be declared", "envelope", help=help)
         if source.history and not source.stream:
             table.refuse("TL805", "only a stream has a history", "history", help="read it as a separate source")
         return read_declared_columns(source, table, schema)
@@ -255,6 +263,7 @@ class _PipelineReader:
             delay=table.duration("delay"),
             background=table.flag("background"),
             place=table.place("sql") or table.place(),
+            op=table.text("op"),
         )
         if fact.time and (fact.start or fact.end or fact.closed):
             table.refuse("TL805", "a fact has a `time`, or a `start` and an `end`, but not both", "time")
@@ -263,6 +272,11 @@ class _PipelineReader:
             table.refuse("TL804", f"there is a `{given}` but no `{missing}`", given)
         if fact.background and (fact.time or fact.start or fact.delay):
             table.refuse("TL805", "background facts hold at all times, and have no time of their own", "background")
+        if fact.background and fact.op:
+            help = "leave the rows out that were deleted"
+            table.refuse("TL805", "background facts hold at all times, and cannot be deleted", "op", help=help)
+        if fact.op and fact.op in (fact.time, fact.start, fact.end, fact.closed):
+            table.refuse("TL805", f"`{fact.op}` is a time, and cannot say which rows are deleted", "op")
         table.finish()
         return fact
 

@@ -99,7 +99,8 @@ class PreparedPipeline:
 
     def _stream_options(self) -> JobOptions:
         p = self.pipeline
-        return replace(self._options(), delay=p.delays, at=p.at, memory=p.memory, alerts=p.answers.alerts)
+        options = replace(self._options(), delay=p.delays, corrections=p.corrections, at=p.at, memory=p.memory)
+        return replace(options, alerts=p.answers.alerts)
 
 
 def prepare_pipeline(spark: SparkSession, pipeline: Pipeline) -> PreparedPipeline:

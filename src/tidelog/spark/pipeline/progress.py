@@ -17,6 +17,8 @@ class Progress:
     facts: int = 0
     answers: int = 0
     late: int = 0
+    #: Deletions that wait for a fact that has not come.
+    unmatched: int = 0
     aside: int = 0
     held: int = 0
     silenced: int = 0

@@ -127,7 +127,8 @@ class SinkWriter:
     def _print(self, frame: DataFrame) -> None:
         import click
 
-        for line in sorted(format_rows(frame, self.predicate)):
+        # Answers that are taken back come before those that are added.
+        for line in sorted(format_rows(frame, self.predicate), key=lambda line: (not line.startswith("-"), line)):
             click.echo(line)
 
 
@@ -139,13 +140,14 @@ def select_awaited(job: JobOutput, sink: Sink, frame: DataFrame) -> DataFrame:
 def to_kafka_records(frame: DataFrame) -> DataFrame:
     """Convert rows to Kafka records: JSON, with a key that is the same for the same answer.
 
-    An atom holds in maximal intervals, so its arguments and its start identify an answer. Hypothetical answers have an
-    `id`.
+    An atom holds in maximal intervals, so its arguments and its start identify an answer; of its changes, the last one
+    says whether it stands. Hypothetical answers have an `id`.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     columns = frame.columns
-    identity = ["id"] if "id" in columns else [name for name in columns if name not in ("end", "closed")]
+    others = ("end", "closed", "change", "known")
+    identity = ["id"] if "id" in columns else [name for name in columns if name not in others]
     return frame.select(
         F.to_json(F.struct(*identity), {"ignoreNullFields": "false"}).alias("key"),
         F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value"),
@@ -153,7 +155,7 @@ def to_kafka_records(frame: DataFrame) -> DataFrame:
 
 
 def format_rows(frame: DataFrame, predicate: str) -> Iterator[str]:
-    """Format answers as lines, `P(a,b)@[0,3)`; rows of one text column stay as they are."""
+    """Format answers as lines, `P(a,b)@[0,3)`, with the sign of changes; rows of one text column stay as they are."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.types import TimestampNTZType, TimestampType
 
@@ -171,15 +173,17 @@ def format_rows(frame: DataFrame, predicate: str) -> Iterator[str]:
             column = F.unix_micros(column)
         is_dated |= isinstance(field.dataType, TimestampType | TimestampNTZType)
         columns.append(column.alias(field.name))
+    # The sign of a change comes first, as it is printed; `known` is not.
+    columns = [columns[-2], *columns[:-2]] if "change" in frame.columns else [F.lit(""), *columns]
     if "event" in frame.columns:
-        for *args, event, at, closed in frame.select(*columns).toLocalIterator():
+        for sign, *args, event, at, closed in frame.select(*columns).toLocalIterator():
             time = (-INF if event == "start" else INF) if at is None else Fraction(at) / (10**6 if is_dated else 1)
-            yield format_change(Change(event, predicate, _to_constants(args), time, closed), is_dated)
+            yield sign + format_change(Change(event, predicate, _to_constants(args), time, closed), is_dated)
         return
-    for *args, start, end, closed in frame.select(*columns).toLocalIterator():
+    for sign, *args, start, end, closed in frame.select(*columns).toLocalIterator():
         lo, hi = (None if time is None else Fraction(time) / (10**6 if is_dated else 1) for time in (start, end))
         interval = Interval(-INF if lo is None else lo, INF if hi is None else hi, *CLOSED_ENDS[closed])
-        yield format_fact(Fact(predicate, _to_constants(args), interval), iso=is_dated)
+        yield sign + format_fact(Fact(predicate, _to_constants(args), interval), iso=is_dated)
 
 
 def _to_constants(cells: Iterable[Any]) -> tuple[Value, ...]:

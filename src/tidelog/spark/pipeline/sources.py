@@ -49,7 +49,10 @@ def open_source(spark: SparkSession, source: Source, folder: Path) -> DataFrame:
         if source.table is not None:
             return open_declared_source(spark, source)
         if source.format == "kafka" and source.schema:
-            return _parse_kafka_json(open_source(spark, replace(source, schema=None), folder), source.schema)
+            records = open_source(spark, replace(source, schema=None), folder)
+            # A deletion is followed by a record without a value, for the compaction of its topic.
+            records = records.where("value IS NOT NULL") if source.envelope else records
+            return _parse_kafka_json(records, source.schema)
         reader = (spark.readStream if source.stream else spark.read).format(source.format).options(**source.options)
         checked = source.format in CHECKED_FORMATS and not _sets_mode(source)
         if checked:

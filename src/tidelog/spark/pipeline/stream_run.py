@@ -209,7 +209,7 @@ class StreamRun:
         clock = figures["watermark"]
         dates = job.columns.time.startswith("timestamp")
         if self.board is not None:
-            update_board(self.board, batch, figures, clock, dates)
+            update_board(self.board, batch, figures, clock, job.columns)
         figures |= format_watermark(figures, dates)
         self._figures[number] = figures
         progress = self.progress
@@ -219,6 +219,7 @@ class StreamRun:
         progress.facts += figures["facts_in"]
         progress.answers += figures["answers"]
         progress.late += figures["late"]
+        progress.unmatched = figures.get("unmatched", 0)
         progress.silenced += figures.get("silenced", 0)
         progress.aside += figures.get("aside", 0)
         progress.notes |= dict.fromkeys(figures.pop("notes"))

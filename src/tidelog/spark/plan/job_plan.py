@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from hashlib import blake2b
+from math import ceil
 from typing import Any
 
 from tidelog.analysis.distribution import Distribution, Stage
 from tidelog.analysis.stage_programs import build_stage_program
+from tidelog.analysis.time_reach import compute_look_ahead
 from tidelog.compiler.compiled_program import Memory
+from tidelog.compiler.validate import choose_timeline
 from tidelog.hypothetical.key_split import KeySplit
 from tidelog.language.hidden_predicates import TIMES
 from tidelog.language.program import Program
@@ -53,6 +56,8 @@ class StagePlan:
     timeline: TimelineName | None
     memory: Memory | None
     at: str | tuple[Fraction, ...] | None
+    #: For how long before its own clock it takes corrections, if at all.
+    corrections: Fraction | None = None
 
     @property
     def is_last(self) -> bool:
@@ -117,6 +122,8 @@ class JobPlan:
     awaited: AwaitedStagePlan | None = None
     #: The end of time: answers that hold there are given with a closed end, and later facts wait for another run.
     until: Time | None = None
+    #: For how long before the clock of the input facts may be late or deleted, if answers are corrected.
+    corrections: Fraction | None = None
 
     @property
     def all_stages(self) -> tuple[StagePlan | AwaitedStagePlan, ...]:
@@ -135,6 +142,8 @@ class JobPlan:
 
     def delay(self, predicate: str) -> Fraction:
         """Return how late a fact of the input may be; `predicate` is its name in any stage."""
+        if self.corrections is not None:
+            return self.corrections
         if predicate == TIMES:
             return self.longest_delay
         return self.delays.get(self.sources[predicate], self.delays[None])
@@ -174,6 +183,7 @@ class PlanOptions:
     alerts: AlertOptions | None = None
     rules_changed: bool = False
     until: Time | None = None
+    corrections: Fraction | None = None
 
 
 def plan_job(program: Program, query: str, split: Distribution, options: PlanOptions) -> JobPlan:
@@ -202,6 +212,7 @@ def plan_job(program: Program, query: str, split: Distribution, options: PlanOpt
             options.timeline,
             options.memory,
             options.at if number == last else None,
+            _find_reach(program, options, number),
         )
         for number, stage in enumerate(split.stages)
     )
@@ -221,4 +232,23 @@ def plan_job(program: Program, query: str, split: Distribution, options: PlanOpt
         options.alerts,
         options.rules_changed,
         until=options.until,
+        corrections=options.corrections,
     )
+
+
+def _find_reach(program: Program, options: PlanOptions, stage: int) -> Fraction | None:
+    """Return how far before its clock a stage takes corrections.
+
+    The clock of the first stage is that of the input minus the delay. A change of the input may change facts that later
+    stages receive before its time, by the look-ahead of the rules; and those facts may begin earlier, since they are
+    passed on in pieces (`worker.passed_facts`).
+    """
+    if options.corrections is None:
+        return None
+    length = options.corrections - max(options.delays.values())
+    if stage == 0:
+        return length
+    timeline = choose_timeline(program, options.timeline)
+    found = compute_look_ahead(program, timeline).values()
+    ahead = max((known.distance for known in found if isinstance(known.distance, Fraction)), default=Fraction(0))
+    return Fraction(3 * ceil(length + ahead) + 1, 2) if timeline == "integer" else 3 * (length + ahead) / 2

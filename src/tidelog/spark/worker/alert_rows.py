@@ -7,20 +7,24 @@ timeline that it bounds: `start A(a)@[8` becomes `A(a,start)@[8,inf)`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tidelog.analysis.distribution import Distribution
 from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import name_deletions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.syntax import Fact
 from tidelog.streaming.alerts import Alert, AlertOptions, Change
 from tidelog.timeline.interval import INF, Interval
 
 
-def pack_alerts(alerts: Sequence[Alert], dates: bool) -> bytes:
-    """Pack one or more alerts."""
+def pack_alerts(alerts: Sequence[Alert], dates: bool, *, deleted: bool = False) -> bytes:
+    """Pack one or more alerts, or the deletions of them."""
     data = Dataset.from_facts(_alert_to_fact(alert) for alert in alerts)
     (relation,) = data.relations.values()
+    if deleted:
+        relation = replace(relation, predicate=name_deletions(relation.predicate))
     return wire_format.pack(data.symbols, data.denominator, dates, relation)
 
 

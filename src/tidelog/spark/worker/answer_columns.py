@@ -18,11 +18,12 @@ from tidelog.data.wire_format import FactBlock
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Value
+from tidelog.spark.worker.change_log import unpack_changes
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import CLOSED_ENDS
 
 #: The columns of answers that are no arguments.
-_OTHER_COLUMNS = {"start", "end", "closed", "event", "time", "batch"}
+_OTHER_COLUMNS = {"start", "end", "closed", "event", "time", "change", "known", "batch"}
 
 
 def _quote(name: str) -> str:
@@ -40,6 +41,8 @@ class AnswerColumns:
     changes: bool = False
     #: The names of the arguments; empty for arg1, arg2, ...
     given_names: tuple[str, ...] = ()
+    #: Whether rows are changes of answers, with the columns `change` and `known`.
+    corrections: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -52,9 +55,10 @@ class AnswerColumns:
     @property
     def schema(self) -> str:
         args = [f"{_quote(name)} {kind}" for name, kind in zip(self.names, self.args, strict=True)]
+        more = ["change string", f"known {self.time}"] if self.corrections else []
         if self.changes:
-            return ", ".join([*args, "event string", f"time {self.time}", "closed boolean"])
-        return ", ".join([*args, f"start {self.time}", f"end {self.time}", "closed string"])
+            return ", ".join([*args, "event string", f"time {self.time}", "closed boolean", *more])
+        return ", ".join([*args, f"start {self.time}", f"end {self.time}", "closed string", *more])
 
 
 def make_answer_unpacker(columns: AnswerColumns) -> Any:
@@ -63,9 +67,25 @@ def make_answer_unpacker(columns: AnswerColumns) -> Any:
     def unpack(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             for payload in batch["payload"]:
-                yield answers_to_arrow(wire_format.unpack(payload.as_py()), columns)
+                if columns.corrections:
+                    yield changes_to_arrow(payload.as_py(), columns)
+                else:
+                    yield answers_to_arrow(wire_format.unpack(payload.as_py()), columns)
 
     return unpack
+
+
+def changes_to_arrow(payload: bytes, columns: AnswerColumns) -> Any:
+    """Return packed changes of answers as an Arrow batch: the columns of answers, `change` and `known`."""
+    import pyarrow as pa
+
+    sign, known, block = unpack_changes(payload)
+    answers, count = answers_to_arrow(block, columns), len(block)
+    assert isinstance(known, Fraction)
+    ticks = np.full(count, known.numerator)
+    times = times_to_arrow(ticks, np.zeros(count, np.bool_), known.denominator, columns.time)
+    arrays = [*answers.columns, pa.array([sign] * count, pa.string()), times]
+    return pa.RecordBatch.from_arrays(arrays, [*answers.schema.names, "change", "known"])
 
 
 def answers_to_arrow(piece: FactBlock, columns: AnswerColumns) -> Any:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tidelog.batch import materialise
+from tidelog.corrections.ledger import apply_deletions
 from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import TimeLike
 from tidelog.spark.plan.job_plan import JobPlan
-from tidelog.spark.worker.bucket import Bucket, BucketInput, build_bucket_program, select_background
+from tidelog.spark.worker.bucket import Bucket, BucketInput
+from tidelog.spark.worker.bucket_program import build_bucket_program, select_background
 from tidelog.spark.worker.history_slices import split_by_time
 from tidelog.spark.worker.packed_rows import (
     ANSWER,
@@ -39,7 +41,7 @@ def make_evaluator(job: JobPlan, stage: int, background: tuple[bytes, ...], betw
 
     def evaluate(bucket: int, rows: list[Row], known: Dataset) -> Iterator[list[Row]]:
         facts = (wire_format.unpack(row.payload) for row in rows if row.kind == FACTS)
-        data = wire_format.to_dataset(facts) | select_background(plan, bucket, known)
+        data = apply_deletions(wire_format.to_dataset(facts)) | select_background(plan, bucket, known)
         yield list(_evaluate_stage(job, stage, bucket, data, between if plan.is_last else None))
 
     return run_per_bucket(job, stage, background, evaluate)

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from tidelog.analysis.stage_programs import build_stage_program, choose_stage_query
+from tidelog.analysis.stage_programs import choose_stage_query
 from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
-from tidelog.data.relation import Columns
-from tidelog.data.symbol_table import Symbols
+from tidelog.data.deletions import name_deletions
 from tidelog.data.wire_format import FactBlock
-from tidelog.engine.fact_store import Int64s, Rows
+from tidelog.engine.fact_store import Int64s
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.hidden_predicates import STAGE_OUTPUT, TIMES
-from tidelog.language.program import Program
-from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
+from tidelog.language.hidden_predicates import TIMES
 from tidelog.model import relation_of
 from tidelog.spark.plan.job_plan import JobPlan, StagePlan
 from tidelog.spark.plan.state_layout import explain_layout_change
 from tidelog.spark.worker.alert_rows import pack_alerts
+from tidelog.spark.worker.bucket_program import build_bucket_program, select_background, split_by_predicate
+from tidelog.spark.worker.change_log import pack_alert_changes, pack_changes
 from tidelog.spark.worker.end_of_time import end_copy, split_at_end
 from tidelog.spark.worker.late_facts import split_late_facts
 from tidelog.spark.worker.packed_rows import (
@@ -44,7 +43,9 @@ from tidelog.spark.worker.packed_rows import (
     route_facts,
     unframe_parts,
 )
+from tidelog.spark.worker.passed_facts import PassedFacts
 from tidelog.streaming.alerts import AlertState
+from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answers import StreamStep
 from tidelog.streaming.reasoner import Reasoner
 from tidelog.streaming.snapshot import has_other_rules
@@ -106,6 +107,8 @@ class Bucket:
     ends: dict[int, Time] = field(default_factory=dict)
     #: Facts that the stage before derived only because time ends, until all its buckets have given theirs.
     finals: list[bytes] = field(default_factory=list)
+    #: The facts that a stage with corrections has passed on and may still correct.
+    passed: PassedFacts | None = None
 
     @staticmethod
     def new(job: JobPlan, plan: StagePlan, number: int, background: Dataset) -> Bucket:
@@ -117,15 +120,17 @@ class Bucket:
             background=select_background(plan, number, background),
             memory=plan.memory,
             at=plan.at,
+            corrections=plan.corrections,
         )
-        reasoner.partial = not plan.is_last
+        reasoner.partial = not plan.is_last and plan.corrections is None
+        passed = None if plan.is_last or plan.corrections is None else PassedFacts.new(reasoner)
         alerts = AlertState(job.alerts, job.query) if job.alerts and plan.gives_answers(job.query) else None
-        return Bucket(job, plan, number, reasoner, alerts=alerts)
+        return Bucket(job, plan, number, reasoner, alerts=alerts, passed=passed)
 
     def step(self, step: BucketInput) -> list[Row]:
         """Take one step, and return the rows that leave the bucket."""
         begun, work, undefined = perf_counter(), self.reasoner.rule_work(), self.reasoner.count_undefined()
-        self.clock = step.clock
+        self.clock = step.clock if self.job.corrections is None else max(self.clock, step.clock)
         self.alert_count, silenced = 0, self.alerts.silenced if self.alerts else 0
         facts = list(step.facts)
         rows: list[Row] = []
@@ -150,6 +155,8 @@ class Bucket:
             payload = json.dumps([0, format_time(step.clock), False]).encode()
             rows += (Row(b, self.job.awaited.number, CLOCK, payload) for b in range(self.job.awaited.buckets))
         figures = self._figures(costs, silenced, answers, perf_counter() - begun)
+        if self.job.corrections is not None:
+            figures["unmatched"] = self.reasoner.unmatched_count
         if more := self.reasoner.count_undefined() - undefined:
             figures["undefined"] = more
         rows.append(Row(self.number, OUTPUT_STAGE, STATS, json.dumps(figures).encode()))
@@ -158,10 +165,12 @@ class Bucket:
     def _read_clocks(self, step: BucketInput) -> None:
         """Note how far the buckets of the stage before have come, and what they gave at the end of time."""
         for payload in step.clocks:
-            bucket, t, included, *end = json.loads(payload)
+            bucket, t, included, *more = json.loads(payload)
             self.frontiers[bucket] = read_time(t), included
-            if end:
-                self.ends[bucket] = read_time(end[0])
+            if self.job.corrections is not None:
+                self.clock = max(self.clock, read_time(more[0] if more else t))
+            elif more:
+                self.ends[bucket] = read_time(more[0])
         self.finals += step.finals
 
     def _ends_now(self, complete: tuple[Time, bool], until: Fraction) -> bool:
@@ -209,8 +218,12 @@ class Bucket:
             "ends": [[i, format_time(t)] for i, t in self.ends.items()],
             "finals": len(self.finals),
         }
+        passed: list[bytes] = []
+        if self.passed is not None:
+            meta["passed"], passed = self.passed.save()
         arrays = {f"waiting.{i}": np.frombuffer(payload, np.uint8) for i, payload in enumerate(self.waiting)}
         arrays |= {f"final.{i}": np.frombuffer(payload, np.uint8) for i, payload in enumerate(self.finals)}
+        arrays |= {f"passed.{i}": np.frombuffer(payload, np.uint8) for i, payload in enumerate(passed)}
         return pack(meta, {"reasoner": np.frombuffer(self.reasoner.save(), np.uint8), **arrays})
 
     @staticmethod
@@ -243,6 +256,9 @@ class Bucket:
         if meta.get("ended_at") is not None:
             bucket.ended_at = read_time(meta["ended_at"])
         bucket.ends = {i: read_time(t) for i, t in meta.get("ends", ())}
+        if "passed" in meta:
+            blocks = [arrays[f"passed.{i}"].tobytes() for i in (0, 1)]
+            bucket.passed = PassedFacts.load(reasoner, meta["passed"], blocks)
         bucket.finals = [arrays[f"final.{i}"].tobytes() for i in range(meta.get("finals", 0))]
         return bucket
 
@@ -299,6 +315,9 @@ class Bucket:
 
     def _derived_rows(self, result: StreamStep) -> Iterator[Row]:
         """Yield the derived facts: answers for the user, and facts for the stages that read them."""
+        if isinstance(result, ChangeStep):
+            yield from self._changed_rows(result)
+            return
         yield from self._alert_rows(result)
         yield from self._route_answers(result, self.reasoner, FACTS)
 
@@ -315,6 +334,25 @@ class Bucket:
             for row in route_facts(symbols, grid.denominator, False, relation, self.plan.routes[predicate]):
                 yield row._replace(kind=kind)
 
+    def _changed_rows(self, result: ChangeStep) -> Iterator[Row]:
+        """Yield the changes of answers for the user, and those of the facts that later stages read."""
+        dates, known = self.reasoner.dates, self.clock
+        if self.passed is not None:
+            change = self.passed.update(self.reasoner, result)
+            for rows, name in ((change.removed, name_deletions), (change.added, str)):
+                for predicate, block in split_by_predicate(self.plan, rows, change.symbols) if len(rows) else ():
+                    if not (self.number and predicate in self.plan.copied):
+                        relation = relation_of(name(predicate), block, change.grid)
+                        routes = self.plan.routes[predicate]
+                        yield from route_facts(change.symbols, change.grid.denominator, False, relation, routes)
+        elif not (self.number and self.job.query in self.plan.copied):
+            payloads = pack_changes(self.job.query, result.answers, dates, known)
+            if self.alerts is not None:
+                found = compute_alerts(self.reasoner, self.alerts, result.answers)
+                self.alert_count = len(found)
+                payloads = pack_alert_changes(found, dates, known)
+            yield from (Row(self.number, OUTPUT_STAGE, ANSWER, payload) for payload in payloads)
+
     def _alert_rows(self, result: StreamStep) -> Iterator[Row]:
         """Yield the alerts of a step."""
         if self.alerts is None or (self.number and self.job.query in self.plan.copied):
@@ -326,9 +364,11 @@ class Bucket:
 
     def _clock_rows(self) -> Iterator[Row]:
         """Tell every bucket of the next stage up to which time this one is complete."""
-        t, included = self.reasoner.complete_until
-        end = [] if self.ended_at is None else [format_time(self.ended_at)]
-        payload = json.dumps([self.number, format_time(t), included, *end]).encode()
+        t, included = self.reasoner.complete_until if self.passed is None else self.passed.bound
+        more = [] if self.ended_at is None else [format_time(self.ended_at)]
+        if self.passed is not None:
+            more = [format_time(self.clock)]
+        payload = json.dumps([self.number, format_time(t), included, *more]).encode()
         following = self.plan.number + 1
         for bucket in range(self.job.stages[following].buckets):
             yield Row(bucket, following, CLOCK, payload)
@@ -365,48 +405,3 @@ class Bucket:
             figures["restored_bytes"], figures["restored_seconds"] = self.restored[0], round(self.restored[1], 6)
             self.restored = None
         return figures
-
-
-def build_bucket_program(job: JobPlan, plan: StagePlan, bucket: int) -> Program:
-    """Build the rules of a stage as one of its buckets evaluates them."""
-
-    def mine(value: Value) -> bool:
-        symbols = Symbols()
-        symbols.intern(value)
-        return bool(wire_format.compute_buckets(symbols, plan.buckets)[0] == bucket)
-
-    program = build_stage_program(job.program, plan.stage, mine)
-    query = choose_stage_query(plan.stage)
-    if query in program.predicates:
-        return program
-    # No rule derives the query, so the answers are the facts themselves.
-    atom = Atom(query, tuple(Variable(f"X{i}") for i in range(job.program.predicates[query])))
-    return replace(program, rules=(*program.rules, Rule(atom, (Literal(atom),))))
-
-
-def split_by_predicate(plan: StagePlan, rows: Rows, symbols: Symbols) -> Iterator[tuple[str, Rows]]:
-    """Split the facts that a stage derives by predicate."""
-    query = choose_stage_query(plan.stage)
-    if query != STAGE_OUTPUT:
-        yield query, rows
-        return
-    for tag in np.unique(rows.args[0]) if len(rows) else ():
-        predicate, _, arity = str(symbols.value(int(tag))).rpartition("/")
-        select_facts = rows.where(rows.args[0] == tag)
-        yield predicate, Rows(select_facts.args[1 : 1 + int(arity)], select_facts.lo, select_facts.hi)
-
-
-def select_background(plan: StagePlan, bucket: int, background: Dataset) -> Dataset:
-    """Select the background facts of a bucket: its share of hashed predicates, and all facts of copied ones."""
-    found = {}
-    for name in plan.stage.inputs:
-        for (predicate, arity), relation in background.relations.items():
-            if predicate != plan.stage.aliases.get(name, name):
-                continue
-            position = plan.stage.key[name]
-            named = replace(relation, predicate=name)
-            if position is not None and plan.buckets > 1 and len(relation):
-                mine = wire_format.compute_buckets(background.symbols, plan.buckets)[relation.args[position]] == bucket
-                named = named.select(mine)
-            found[name, arity] = named
-    return Dataset(background.symbols, Columns(background.denominator, background.dates, found))

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tidelog.data.bad_rows import BadRows
 from tidelog.data.data_files import read_table_bytes
+from tidelog.data.deletions import is_deletion
 from tidelog.data.relation import Columns, Relation
 from tidelog.data.row_recovery import Row, build_parts, read_parquet_cells
 from tidelog.data.schema import TableSchema
@@ -53,7 +54,8 @@ class DeclaredTable:
         time = "timestamp" if self.dates else "double"
         found = [(c.name, "double" if c.type == "number" else "string") for c in self.table.arguments]
         found += [(name, time) for name in (self.table.time, self.table.start, self.table.end) if name]
-        return [*found, (self.closed_column, "string")] if self.table.start else found
+        found += [(self.closed_column, "string")] if self.table.start else []
+        return [*found, (self.table.op, "string")] if self.table.op else found
 
     @property
     def closed_column(self) -> str:
@@ -141,6 +143,8 @@ def _to_batches(declared: DeclaredTable, symbols: Symbols, columns: Columns, bad
     for relation in columns.relations.values():
         if len(relation):
             arrays = _to_arrays(declared, symbols, columns, relation)
+            if declared.table.op:
+                arrays.append(pa.array(["delete" if is_deletion(relation.predicate) else "insert"] * len(relation)))
             arrays.append(pa.nulls(len(relation), pa.string()))
             whole = pa.RecordBatch.from_arrays(arrays, [*names, BAD_ROW])
             yield from (whole.slice(at, _ROWS) for at in range(0, len(relation), _ROWS))

@@ -11,6 +11,7 @@ import numpy as np
 
 from tidelog.data import wire_format
 from tidelog.data.bad_rows import MOST_ERRORS
+from tidelog.data.deletions import OPERATIONS, is_deletion, mark_deletions, read_operations, strip_mark
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_reader import read_arrow_columns
@@ -73,30 +74,38 @@ def describe_bad_row(row: dict[str, Any]) -> Diagnostic:
 
 
 def pack_batch(job: JobPlan, shape: FactColumns, batch: Any, timed: bool, set_aside: bool) -> Iterator[Row]:
-    """Pack the facts of an Arrow batch."""
+    """Pack the facts of an Arrow batch, and the deletions among them."""
+    if shape.op is not None:
+        batch, bad = _split_off_unknown_operations(shape, batch, set_aside)
+        if bad:
+            yield Row(0, OUTPUT_STAGE, BAD, bad)
     if set_aside:
         batch, bad = _split_off_bad_rows(shape, batch)
         if bad:
             yield Row(0, OUTPUT_STAGE, BAD, bad)
+    deleted: list[bool] = []
+    if shape.op is not None:
+        deleted = [bool(one) for one in read_operations(batch["op"].to_pylist())]
+        batch = batch.drop_columns(["op"])
     batch = _fill_infinite_ends(batch)
     symbols = Symbols()
     source = f"facts of {shape.predicate}"
     columns = read_arrow_columns(batch.schema.names, batch.columns, batch.num_rows, shape.predicate, source, symbols)
-    (relation,) = columns.relations.values()
     tick, dates = columns.denominator, columns.dates
-    yield from route_input_facts(job, symbols, tick, dates, relation, timed)
+    for relation in mark_deletions(columns, deleted).relations.values():
+        yield from route_input_facts(job, symbols, tick, dates, relation, timed)
     # Count here, where each fact occurs once: later some are copied.
-    yield Row(0, OUTPUT_STAGE, STATS, json.dumps({"facts_in": len(relation)}).encode())
+    yield Row(0, OUTPUT_STAGE, STATS, json.dumps({"facts_in": batch.num_rows}).encode())
 
 
 def route_input_facts(
     job: JobPlan, symbols: Symbols, tick: int, dates: bool, relation: Relation, timed: bool
 ) -> Iterator[Row]:
-    """Address facts of the input to their buckets; if `timed`, also move the clock."""
-    yield from route_facts(symbols, tick, dates, relation, job.routes.get(relation.predicate, ()))
+    """Address facts of the input, or deletions, to their buckets; if `timed`, facts also move the clock."""
+    yield from route_facts(symbols, tick, dates, relation, job.routes.get(strip_mark(relation.predicate), ()))
     if TIMES in job.routes:
         yield from route_facts(symbols, tick, dates, _input_times(job, relation), job.routes[TIMES])
-    if timed:
+    if timed and not is_deletion(relation.predicate):
         begins = wire_format.start_ticks(relation)
         known = begins[begins > NEG_INF]
         if len(known):
@@ -141,22 +150,60 @@ def _split_off_bad_rows(shape: FactColumns, batch: Any) -> tuple[Any, bytes]:
     import pyarrow.compute as pc
 
     bad: Any = pa.array(np.zeros(batch.num_rows, bool))
-    optional = {"closed"} | ({"start", "end"} if "closed" in batch.schema.names else set())
+    optional = {"closed", "op"} | ({"start", "end"} if "closed" in batch.schema.names else set())
     for name in batch.schema.names:
         column = batch[name]
         if name not in optional:
             bad = pc.or_(bad, pc.is_null(column, nan_is_null=True))
-        elif name != "closed":
+        elif name in ("start", "end"):
             words = ["right", "neither"] if name == "start" else ["left", "neither"]
             bounded = pc.invert(pc.is_in(pc.utf8_lower(batch["closed"]), pa.array(words)))
             bad = pc.or_(bad, pc.and_(pc.is_null(column, nan_is_null=True), bounded))
     if not pc.any(bad).as_py():
         return batch, b""
-    renamed = dict(zip(batch.schema.names, [name for name, _ in (*shape.args, *shape.times)], strict=True))
     lines = []
-    for row in batch.filter(bad).to_pylist():
-        values = {renamed[name]: None if value is None else str(value) for name, value in row.items()}
+    for values in _name_values(shape, batch.filter(bad)):
         missing = [name for name, value in values.items() if value in (None, "nan")]
-        reason = f"there is no value for {', '.join(missing)}"
-        lines.append(json.dumps({"predicate": shape.predicate, "reason": reason, "row": values}, ensure_ascii=False))
+        lines.append(_describe_row(shape, f"there is no value for {', '.join(missing)}", values))
     return batch.filter(pc.invert(bad)), "\n".join(lines).encode()
+
+
+def _split_off_unknown_operations(shape: FactColumns, batch: Any, set_aside: bool) -> tuple[Any, bytes]:
+    """Return the rows that insert or delete, and the others as JSON Lines; raise TL206 unless they are set aside."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = batch["op"].to_pylist()
+    unknown = pa.array([meaning is None for meaning in read_operations(words)], pa.bool_())
+    if not pc.any(unknown).as_py():
+        return batch, b""
+    lines, problems = [], []
+    for values in _name_values(shape, batch.filter(unknown)):
+        reason = describe_operation(shape.op or "op", values[shape.op or "op"])
+        lines.append(_describe_row(shape, reason, values))
+        problems.append(f"{reason}: {values}")
+    if not set_aside:
+        help = "correct the rows, or set them aside: [sinks.aside], or set_aside=True"
+        raise TidelogError(
+            Diagnostic("TL206", f"facts of {shape.predicate}: {problem}", help=help)
+            for problem in problems[:MOST_ERRORS]
+        )
+    return batch.filter(pc.invert(unknown)), "\n".join(lines).encode()
+
+
+def describe_operation(column: str, word: str | None) -> str:
+    """Say why a word of a column `op` is not an operation."""
+    if (word or "").strip().lower() == "u":
+        return f"column `{column}`: `{word}` is an update, which needs the row as it was before"
+    return f"column `{column}`: `{word}` is not one of {', '.join(OPERATIONS)}"
+
+
+def _name_values(shape: FactColumns, batch: Any) -> Iterator[dict[str, str | None]]:
+    """Yield rows as text, under the names of the user's columns."""
+    names = [name for name, _ in (*shape.args, *shape.times)] + ([shape.op] if shape.op else [])
+    for row in batch.to_pylist():
+        yield {n: None if value is None else str(value) for n, value in zip(names, row.values(), strict=True)}
+
+
+def _describe_row(shape: FactColumns, reason: str, values: dict[str, str | None]) -> str:
+    return json.dumps({"predicate": shape.predicate, "reason": reason, "row": values}, ensure_ascii=False)

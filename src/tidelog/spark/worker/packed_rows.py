@@ -2,11 +2,12 @@
 
 `stage` and `bucket` are the address. What `kind` and `payload` hold:
 
-    facts    facts of one predicate (`tidelog.data.wire_format`)
+    facts    facts of one predicate (`tidelog.data.wire_format`), or deletions of them
     final    facts that a stage derives only because time ends: as facts
     clock    the time up to which a bucket of the stage before is complete: JSON
     wake     nothing; it only wakes a bucket
-    answer   facts of the query, on their way to the user
+    answer   facts of the query, on their way to the user; with corrections, answers that are added or taken back
+             (`tidelog.spark.worker.change_log`)
     awaited  changes of hypothetical answers: JSON
     late     facts that arrived later than their delay allows
     bad      input rows that are not facts, set aside: JSON Lines
@@ -23,6 +24,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tidelog.data import wire_format
+from tidelog.data.deletions import is_deletion, name_deletions
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
 from tidelog.errors import Diagnostic, TidelogError
@@ -66,7 +68,8 @@ def route_facts(
 ) -> Iterator[Row]:
     """Pack facts into rows for the buckets that they go to."""
     for route in routes:
-        relation = replace(relation, predicate=route.name)
+        name = name_deletions(route.name) if is_deletion(relation.predicate) else route.name
+        relation = replace(relation, predicate=name)
         if route.key is None:
             if len(relation):
                 payload = wire_format.pack(symbols, denominator, dates, relation)
