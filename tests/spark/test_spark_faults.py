@@ -5,6 +5,7 @@ Spark's own file sink writes the answers, and Spark's own reader, which knows of
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,18 @@ def test_the_driver_is_killed(tmp_path: Path) -> None:
             kill_all(running)
         assert not (tmp_path / "answers.json").exists()
         job.finish(job.start())
+
+
+def test_the_driver_is_killed_while_answers_are_corrected(tmp_path: Path) -> None:
+    """The same moments; every change is in the log once, so that the log folds into the answers that stand."""
+    with Runs(tmp_path, "local[2]", corrected=True) as job:
+        for moment in ("checkpoint/Bad/offsets/2", "Bad/_spark_metadata/3", "checkpoint/Down/commits/3"):
+            running = job.start()
+            job.until(running, moment)
+            kill_all(running)
+        job.finish(job.start())
+        signs = json.loads((tmp_path / "changes.json").read_text())
+        assert all(["-"] in changes for changes in signs.values()), "something was taken back"
 
 
 def test_python_workers_are_killed(tmp_path: Path) -> None:

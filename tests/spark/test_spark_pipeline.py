@@ -778,7 +778,7 @@ def test_answers_are_corrected_after_a_restart(spark: SparkSession, tmp_path: Pa
     write_changes(tmp_path, 5, ("d", reading("t8", 99, 95), None), ("c", None, reading("t9", 50, 101)))
     stream = finished(prepare_pipeline(spark, load_pipeline(tmp_path / "pipeline.toml")))
     assert (stream.progress.late, stream.progress.unmatched) == (1, 1)
-    assert spark.read.text(str(tmp_path / "run" / "late")).first()[0] == "Hot(t2)@-40"
+    assert [row[0] for row in spark.read.text(str(tmp_path / "run" / "late" / "batch=*")).collect()] == ["Hot(t2)@-40"]
 
     log = spark.read.json(str(tmp_path / "run" / "answers"))
     local = tl.Reasoner(tl.Program.parse(rules), "Alarm")
@@ -787,8 +787,7 @@ def test_answers_are_corrected_after_a_restart(spark: SparkSession, tmp_path: Pa
     standing = current(log.select("arg1", "start", "end", "closed", "change", "known", "batch"))
     assert sorted(format_rows(standing, "Alarm")) == sorted(map(format_fact, expected))
     signs = {(row.change, row.arg1, row.start, row.end, row.known) for row in log.collect()}
-    assert ("+", "t1", 0, 8, 20) in signs
-    assert ("-", "t1", 0, 8, 20) in signs
+    assert {("+", "t2", 4, 9, 20), ("-", "t2", 4, 9, 30), ("+", "t3", 12, 17, 30)} <= signs
     assert {row[4] for row in signs} <= {20, 30, 100, 101}
     early = current(log.select("arg1", "start", "end", "closed", "change", "known", "batch"), at=20)
     assert sorted(row.arg1 for row in early.collect()) == ["t1", "t2"]

@@ -5,7 +5,8 @@
 reads `FOLDER/beat` and `FOLDER/alarm` file by file, answers `QUERIES` one after the other into parquet files with
 Spark's own sink, each with a checkpoint of its own, and when all is read writes what Spark then finds there to
 `FOLDER/answers.json`. Started again it goes on. If there is a `FOLDER/batch`, it first answers over the files as a
-batch.
+batch. If there is a `FOLDER/corrections`, some beats come late or are deleted later, and the answers are those that
+stand in the end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -43,30 +45,53 @@ def rows(file: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return beats, [{"zone": chance.randrange(3), "time": t} for t in times if chance.random() < 0.5]
 
 
-def facts() -> list[str]:
-    """All that streams."""
-    found = []
+def corrected_beats(file: int) -> list[dict[str, Any]]:
+    """The beats of one file as they come with corrections: two of the file before are deleted, and one comes late."""
+    beats = [row | {"op": "insert"} for row in rows(file)[0]]
+    if file == FILES - 1:
+        return beats
+    before = [row | {"op": "insert"} for row in rows(file - 1)[0]] if file else []
+    deleted = [row | {"op": "delete"} for row in before[4:6]]
+    return [*before[2:3], *deleted, *beats[:2], *(beats[3:] if file < FILES - 2 else beats[2:])]
+
+
+def standing_beats(corrected: bool) -> list[dict[str, Any]]:
+    """All beats that are not deleted."""
+    if not corrected:
+        return [row for file in range(FILES) for row in rows(file)[0]]
+    found = Counter[tuple[str, int]]()
     for file in range(FILES):
-        beats, alarms = rows(file)
-        found += [f"Beat({row['node']})@{row['time']}" for row in beats]
+        for row in corrected_beats(file):
+            found[row["node"], row["time"]] += 1 if row["op"] == "insert" else -1
+    return [{"node": node, "time": time} for node, time in found.elements()]
+
+
+def facts(corrected: bool = False) -> list[str]:
+    """All that streams, or stands in the end."""
+    found = [f"Beat({row['node']})@{row['time']}" for row in standing_beats(corrected)]
+    for file in range(FILES):
+        _, alarms = rows(file)
         found += [f"Alarm({row['zone']})@{row['time']}" for row in alarms]
     return found
 
 
-def write_input(folder: Path) -> None:
+def write_input(folder: Path, corrected: bool = False) -> None:
     for file in range(FILES):
-        for name, some in zip(("beat", "alarm"), rows(file), strict=True):
+        beats, alarms = rows(file)
+        for name, some in (("beat", corrected_beats(file) if corrected else beats), ("alarm", alarms)):
             path = folder / name / f"{file}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(f"{json.dumps(row)}\n" for row in some))
             os.utime(path, (1e9 + file, 1e9 + file))  # Spark reads files in the order of their times
+    if corrected:
+        (folder / "corrections").touch()
 
 
-def compute_by_stream(query: str, delay: int = 0) -> list[Answer]:
+def compute_by_stream(query: str, delay: int = 0, corrected: bool = False) -> list[Answer]:
     """The answers of one local reasoner."""
     known = tl.Dataset.from_facts(BACKGROUND)
     reasoner = tl.Reasoner(tl.Program.parse(PROGRAM), query, background=known, delay=delay)
-    steps = list(reasoner.feed(tl.Dataset.from_facts(facts())))
+    steps = list(reasoner.feed(tl.Dataset.from_facts(facts(corrected))))
     found = [fact for step in steps for fact in step.answers]
     assert found, "the stream has answers"
     return sort_answers((*map(_plain, fact.args), *_ends(fact.interval)) for fact in found)
@@ -101,7 +126,7 @@ def answers(folder: Path, name: str = "answers") -> dict[str, list[Answer]]:
 def main(folder: Path, master: str) -> None:
     from pyspark.errors import StreamingQueryException
 
-    from tidelog.spark import reason
+    from tidelog.spark import current, reason
     from tidelog.spark.job.session import session
 
     settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
@@ -110,7 +135,8 @@ def main(folder: Path, master: str) -> None:
     nodes = spark.createDataFrame([(n,) for n in NODES], "node string")
     zones = spark.createDataFrame([(n, i % 3) for i, n in enumerate(NODES)], "node string, zone int")
     known = {"Node": nodes, "In": zones}
-    schemas = {"Beat": "node string, time long", "Alarm": "zone int, time long"}
+    corrected = (folder / "corrections").exists()
+    schemas = {"Beat": f"node string, time long{', op string' if corrected else ''}", "Alarm": "zone int, time long"}
     if (folder / "batch").exists():
         given = {name: spark.read.schema(schema).json(f"{folder}/{name.lower()}") for name, schema in schemas.items()}
         found = {
@@ -123,7 +149,7 @@ def main(folder: Path, master: str) -> None:
             name: spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(f"{folder}/{name.lower()}")
             for name, schema in schemas.items()
         }
-        frame = reason(spark, program, query, known | live, buckets=2)
+        frame = reason(spark, program, query, known | live, buckets=2, corrections=60 if corrected else None)
         writer = frame.writeStream.format("parquet").option("path", f"{folder}/{query}")
         writer = writer.option("checkpointLocation", f"{folder}/checkpoint/{query}").trigger(availableNow=True)
         while True:
@@ -134,7 +160,11 @@ def main(folder: Path, master: str) -> None:
                 # Spark gives a source in Python ten seconds to start, which is too few on a machine that is busy.
                 if "connect back" not in str(problem):
                     raise
-    _write(folder / "answers.json", {query: spark.read.parquet(f"{folder}/{query}").collect() for query in QUERIES})
+    found = {query: spark.read.parquet(f"{folder}/{query}") for query in QUERIES}
+    _write(folder / "answers.json", {q: (current(log) if corrected else log).collect() for q, log in found.items()})
+    if corrected:
+        changes = {query: [[row.change] for row in log.collect()] for query, log in found.items()}
+        _write(folder / "changes.json", changes)
     spark.stop()
 
 

@@ -17,12 +17,12 @@ PATIENCE = 1800
 class Runs:
     """While this lasts; what still runs then is killed."""
 
-    def __init__(self, folder: Path, master: str) -> None:
-        self.folder, self.master = folder, master
+    def __init__(self, folder: Path, master: str, corrected: bool = False) -> None:
+        self.folder, self.master, self.corrected = folder, master, corrected
         self._started: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Runs:
-        spark_job.write_input(self.folder)
+        spark_job.write_input(self.folder, self.corrected)
         return self
 
     def __exit__(
@@ -49,4 +49,4 @@ class Runs:
         assert code == 0, (self.folder / "printed.txt").read_text(errors="replace")[-3000:]
         found = spark_job.answers(self.folder)
         for query in spark_job.QUERIES:
-            assert found[query] == spark_job.compute_by_stream(query)
+            assert found[query] == spark_job.compute_by_stream(query, corrected=self.corrected)

@@ -241,6 +241,9 @@ def _run_stream(job: PreparedPipeline, until: Time | None, quiet: bool, stop: St
         click.echo(f"{job.pipeline.checkpoint}: {note}", err=True)
     if progress.late and not job.pipeline.late:
         click.echo(f"{plural(progress.late, 'fact')} arrived too late; [sinks.late] keeps such facts", err=True)
+    if progress.unmatched:
+        verb = "has" if progress.unmatched == 1 else "have"
+        click.echo(f"{plural(progress.unmatched, 'deletion')} {verb} found no fact to delete so far", err=True)
     if not quiet:
         click.echo(_format_progress(progress), err=True)
     if stop.requested:
