@@ -70,9 +70,13 @@ def cpu_seconds() -> float:
     return found
 
 
-def generate(folder: Path, rows: int, keys: int, files: int, first: int = 0) -> None:
+#: With corrections, late rows are those of so many files before.
+LATE_FILES = 2
+
+
+def generate(folder: Path, rows: int, keys: int, files: int, first: int = 0, late: float = 0) -> None:
     """Readings of so many machines, in files that come one after the other; a machine reads hot ten times in ten
-    minutes, whatever their number."""
+    minutes, whatever their number. A part of the rows may be late, from the files before."""
     choose = np.random.default_rng(first)
     each = rows // files
     span = span_of(each, keys)
@@ -80,6 +84,9 @@ def generate(folder: Path, rows: int, keys: int, files: int, first: int = 0) -> 
     machines = pa.array([f"machine{i}" for i in range(keys)])
     for number in range(first, first + files):
         at = np.sort(choose.integers(0, span, each)) + number * span
+        if late:
+            moved = choose.random(each) < late
+            at[moved] = number * span - 1 - choose.integers(0, LATE_FILES * span, int(moved.sum()))
         names = pa.DictionaryArray.from_arrays(pa.array(choose.integers(0, keys, each)), machines).cast(pa.string())
         path = folder / f"{number:03}.parquet"
         pq.write_table(pa.table({"machine": names, "time": pa.array(at, pa.int64())}), path)
@@ -175,16 +182,17 @@ class Bench:
         settings = {"spark.sql.shuffle.partitions": str(cores), "spark.ui.enabled": "false"}
         self.spark = session(f"local[{cores}]", settings=settings)
 
-    def data(self, rows: int, keys: int, files: int) -> Path:
-        folder = self.folder / f"{rows}-{keys}-{files}"
+    def data(self, rows: int, keys: int, files: int, late: float = 0) -> Path:
+        folder = self.folder / f"{rows}-{keys}-{files}-{late}"
         if not folder.exists():
-            generate(folder, rows, keys, files)
+            generate(folder, rows, keys, files, late=late)
         return folder
 
-    def job(self, data: Path, program: str = PROGRAM) -> JobOutput:
+    def job(self, data: Path, program: str = PROGRAM, corrections: int | None = None) -> JobOutput:
         served = self.spark.createDataFrame([("machine0", 0)], SCHEMA)
         facts = {"Hot": streamed(self.spark, data), "Served": served}
-        return build.build_job(self.spark, tl.Program.parse(program), "Alarm", facts)
+        options = JobOptions(corrections=corrections)
+        return build.build_job(self.spark, tl.Program.parse(program), "Alarm", facts, options)
 
     def through(self, data: Path, files: int) -> Run:
         return self._tried(lambda checkpoint: run(streamed(self.spark, data), checkpoint, files))
@@ -193,8 +201,8 @@ class Bench:
         with mock.patch.object(stateful_operator, "BucketProcessor", IdleProcessor):
             return self._tried(lambda checkpoint: run(self.job(data).frame, checkpoint, files))
 
-    def reasoned(self, data: Path, files: int, program: str = PROGRAM) -> Run:
-        job = self.job(data, program)
+    def reasoned(self, data: Path, files: int, program: str = PROGRAM, corrections: int | None = None) -> Run:
+        job = self.job(data, program, corrections)
         return self._tried(lambda checkpoint: run(job.frame, checkpoint, files, lambda rows: job.answers(rows).count()))
 
     def batch(self, rows: int, keys: int) -> tuple[float, float, int]:
@@ -250,6 +258,25 @@ def compare(bench: Bench, rows: int, keys: int, files: int, *, quiet: bool = Fal
     each = [f"{taken.cpu / measured:.2f}" for taken in (through, packed, reasoned)]
     ratios = [f"{through.cpu / packed.cpu:.2f}", f"{packed.cpu / reasoned.cpu:.2f}"]
     show(STREAM, [f"{keys:,}", f"{rows:,}", *each, f"{reasoned.answers:,}", *ratios])
+
+
+CORRECTED = ("keys", "rows", "reasoned", "corrected", "1 % late", "changes", "in order", "late", "state MB")
+
+
+def compare_corrections(bench: Bench, rows: int, keys: int, files: int, *, quiet: bool = False) -> None:
+    """The reasoned stream, the same with corrections for the time of two batches, and that with rows as late."""
+    length = LATE_FILES * span_of(rows // files, keys)
+    data = bench.data(rows, keys, files)
+    plain = bench.reasoned(data, files)
+    in_order = bench.reasoned(data, files, corrections=length)
+    late = bench.reasoned(bench.data(rows, keys, files, 0.01), files, corrections=length)
+    if quiet:
+        return
+    measured = rows * (files - 1) / files / 1e6
+    each = [f"{taken.cpu / measured:.2f}" for taken in (plain, in_order, late)]
+    ratios = [f"{plain.cpu / taken.cpu:.2f}" for taken in (in_order, late)]
+    sizes = f"{plain.bytes / 1e6:.1f}, {late.bytes / 1e6:.1f}"
+    show(CORRECTED, [f"{keys:,}", f"{rows:,}", *each, f"{late.answers:,}", *ratios, sizes])
 
 
 BATCH = ("keys", "rows", "packed", "reasoned", "answers", "reasoned / packed")
@@ -327,7 +354,7 @@ def main() -> None:
     parse.add_argument("--batch-rows", type=int, default=20_000_000)
     parse.add_argument("--cores", type=int, default=2)
     parse.add_argument("--warm-ups", type=int, default=2, help="how often all streams are run before they count")
-    parse.add_argument("--parts", default="stream,batch,cores,state", help="which of the tables")
+    parse.add_argument("--parts", default="stream,corrections,batch,cores,state", help="which of the tables")
     parse.add_argument("--restart", type=int, metavar="MB", help="only this: a restart with so much state")
     options = parse.parse_args()
     keys = [int(number) for number in options.keys.split(",")]
@@ -345,6 +372,12 @@ def main() -> None:
             show(STREAM, STREAM)
             for number in keys:
                 compare(bench, options.rows, number, options.files)
+        if "corrections" in parts:
+            compare_corrections(bench, options.rows // 4, 1000, options.files, quiet=True)
+            print("\ncorrections: CPU microseconds a row, ratios to the stream without them, state without and with")
+            show(CORRECTED, CORRECTED)
+            for number in keys:
+                compare_corrections(bench, options.rows, number, options.files)
         if "batch" in parts:
             bench.batch(options.batch_rows // 10, 1000)
             print("\nbatch: CPU microseconds a row, and the ratio")

@@ -46,13 +46,16 @@ def rows(file: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def corrected_beats(file: int) -> list[dict[str, Any]]:
-    """The beats of one file as they come with corrections: two of the file before are deleted, and one comes late."""
+    """The beats of one file as they come with corrections: of those two files before, two are deleted, and one is late.
+
+    What is one file late is not answered yet: the clock of a batch is that of the batch before.
+    """
     beats = [row | {"op": "insert"} for row in rows(file)[0]]
     if file == FILES - 1:
         return beats
-    before = [row | {"op": "insert"} for row in rows(file - 1)[0]] if file else []
+    before = [row | {"op": "insert"} for row in rows(file - 2)[0]] if file > 1 else []
     deleted = [row | {"op": "delete"} for row in before[4:6]]
-    return [*before[2:3], *deleted, *beats[:2], *(beats[3:] if file < FILES - 2 else beats[2:])]
+    return [*before[2:3], *deleted, *beats[:2], *(beats[3:] if file < FILES - 3 else beats[2:])]
 
 
 def standing_beats(corrected: bool) -> list[dict[str, Any]]:
