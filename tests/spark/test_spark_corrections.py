@@ -24,6 +24,7 @@ from tidelog.spark.job.metrics import summarise_batch
 from tidelog.spark.job.options import JobOptions, require_correctable
 from tidelog.spark.pipeline.pipeline_file import load_pipeline
 from tidelog.spark.plan.fact_columns import FactColumns
+from tidelog.spark.worker.declared_rows import DeclaredTable, make_file_reader
 from tidelog.spark.worker.fact_packer import pack_batch
 from tidelog.spark.worker.packed_rows import BAD
 from tidelog.spark.worker.passed_facts import cut_pieces
@@ -237,3 +238,45 @@ def test_what_corrections_do_not_go_together_with_is_refused_by_name() -> None:
         require_correctable(JobOptions(corrections="1h", at="input", answer_until=Fraction(3)))
     assert [found.code for found in raised.value.diagnostics] == ["TL408", "TL408"]
     assert all(found.law for found in raised.value.diagnostics)
+
+
+DECLARED = """\
+mode = "batch"
+rules = "rules.dmtl"
+query = "Alarm"
+[sources.readings]
+format = "csv"
+path = "readings"
+predicate = "Hot"
+columns = { what = "text", sensor = "text", at = "time" }
+time = "at"
+times = "numbers"
+op = "what"
+[facts]
+Ok = "SELECT sensor, at AS time FROM readings WHERE what = 'never'"
+[sinks.answers]
+format = "console"
+"""
+
+
+def test_declared_columns_have_an_operation(tmp_path: Path) -> None:
+    """Deletions stay deletions, and a word that is no operation makes a bad row with its line."""
+    (tmp_path / "rules.dmtl").write_text(ALARM)
+    (tmp_path / "pipeline.toml").write_text(DECLARED)
+    pipeline = load_pipeline(tmp_path / "pipeline.toml")
+    (source,) = pipeline.sources
+    assert source.table is not None
+    assert [(fact.predicate, fact.op) for fact in pipeline.facts] == [("Hot", "what"), ("Ok", None)]
+    declared = DeclaredTable(source.table, "csv", False)
+    content = b"what,sensor,at\ninsert,t1,3\ndelete,t2,4\n,t3,5\nmaybe,t4,6\n"
+    given = pa.RecordBatch.from_pydict({"path": ["readings/1.csv"], "content": [content]})
+    rows = [row for batch in make_file_reader(declared)(iter([given])) for row in batch.to_pylist()]
+    bad = [row.pop("__tidelog_bad") for row in rows]
+    assert sorted((row["sensor"], row["at"], row["what"]) for row in rows[:3]) == [
+        ("t1", 3.0, "insert"),
+        ("t2", 4.0, "delete"),
+        ("t3", 5.0, "insert"),
+    ]
+    assert bad[:3] == [None] * 3
+    assert '"line": 5' in bad[3]
+    assert "`maybe` is not one of insert" in bad[3]
