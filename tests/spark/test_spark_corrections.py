@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import tidelog as tl
-from corrected_streams import describe_history
+from corrected_streams import describe_history, draw_history
+from examine import parse_case
 from spark_by_hand import ByHand
 from spark_histories import draw_staged_case, examine_job
 from strategies import Case, Features, cases
+from tidelog.analysis.distribution import plan_distribution
 from tidelog.engine.fact_store import Rows
 from tidelog.errors import TidelogError
 from tidelog.language.fact_text import format_fact
@@ -56,7 +58,7 @@ def run_batches(work: ByHand, *batches: str) -> list[str]:
 
 
 @pytest.mark.parametrize("features", FEATURES, ids=lambda f: f.timeline)
-@settings(max_examples=25, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_histories_over_buckets(features: Features, data: st.DataObject) -> None:
     case: Case = data.draw(cases(features))
@@ -67,13 +69,18 @@ def test_random_histories_over_buckets(features: Features, data: st.DataObject) 
 
 def test_random_histories_over_stages() -> None:
     stages: Counter[int] = Counter()
-    for seed in range(40):
+    for seed in range(30):
         case = draw_staged_case(seed, integer=seed % 3 == 0)
+        history = draw_history(case, seed)
+        if history is None or len(plan_distribution(parse_case(case).program, history.query).stages) == 1:
+            continue
         number, wrong = examine_job(case, seed)
         assert not wrong, describe_history(wrong, case, seed)
         stages[number] += 1
-    assert stages[2] >= 5
-    assert stages[3] >= 5
+        if sum(stages.values()) == 9:
+            break
+    assert stages[2] >= 2
+    assert stages[3] >= 2
 
 
 def test_a_correction_reaches_the_last_stage() -> None:

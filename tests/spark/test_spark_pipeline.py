@@ -17,6 +17,7 @@ from locations import EXAMPLES
 from tidelog.errors import TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.page.live_board import LiveBoard
+from tidelog.spark.job.fact_frames import find_last_time
 from tidelog.spark.job.session import STATE_STORE_SETTINGS, missing_settings, query_settings, session
 from tidelog.spark.pipeline.checkpoint_record import read_record
 from tidelog.spark.pipeline.fact_queries import read_fact_frames
@@ -24,6 +25,7 @@ from tidelog.spark.pipeline.hadoop_files import HadoopFolder
 from tidelog.spark.pipeline.pipeline_config import Pipeline, Sink
 from tidelog.spark.pipeline.pipeline_file import load_pipeline
 from tidelog.spark.pipeline.sinks import SinkWriter, format_rows, to_kafka_records
+from tidelog.spark.plan.fact_columns import FactColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -757,6 +759,12 @@ def write_changes(
     envelopes = ({"op": op, "before": before, "after": after} for op, before, after in changes)
     path.write_text("".join(f"{json.dumps(envelope)}\n" for envelope in envelopes))
     os.utime(path, (1e9 + number, 1e9 + number))
+
+
+def test_deletions_do_not_move_the_clock_of_a_history(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("a", 20, None), ("a", 90, "D "), ("b", 30, "c")], "arg1 string, time int, op string")
+    shape = FactColumns("Hot", (("arg1", "string"),), (("time", "int"),), "op")
+    assert find_last_time({"Hot": (rows, shape)}) == 30
 
 
 def test_answers_are_corrected_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:

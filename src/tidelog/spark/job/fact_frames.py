@@ -162,12 +162,18 @@ def _collect_facts(frame: DataFrame, shape: FactColumns) -> Dataset:
 
 
 def find_last_time(inputs: Mapping[str, tuple[DataFrame, FactColumns]]) -> Fraction:
-    """Return the largest start of a fact of the input, on the clock of a stream, which counts milliseconds."""
+    """Return the largest start of a fact of the input, on the clock of a stream, which counts milliseconds.
+
+    Deletions do not move the clock.
+    """
+    deleting = ", ".join(f"'{word}'" for word, deletes in OPERATIONS.items() if deletes)
     found: list[Fraction] = []
     for frame, shape in inputs.values():
         name, kind = next((n, k) for n, k in shape.times if n != "closed")
         stamped = kind in ("timestamp", "timestamp_ntz", "date")
         largest = f"unix_micros(cast(max(`{name}`) as timestamp))" if stamped else f"cast(max(`{name}`) as string)"
+        if shape.op is not None:
+            frame = frame.where(f"op IS NULL OR lower(trim(op)) NOT IN ({deleting})")
         (value,) = frame.selectExpr(f"{largest} as t").first() or (None,)
         if value is not None:
             found.append(Fraction(value, 10**6) if stamped else Fraction(value))
