@@ -19,7 +19,7 @@ from oracle import head_predicates
 from strategies import Case
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
-from tidelog.timeline.interval import INF, Interval, TimelineName
+from tidelog.timeline.interval import INF, Interval, Time, TimelineName
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Standing:
         self.counts: Counter[Fact] = Counter()
         self.late = 0
 
-    def take(self, operation: Operation, clock: Fraction) -> None:
+    def take(self, operation: Operation, clock: Time) -> None:
         if operation.start < clock - self.length:
             self.late += 1
         else:

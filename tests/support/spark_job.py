@@ -163,10 +163,10 @@ def main(folder: Path, master: str) -> None:
                 # Spark gives a source in Python ten seconds to start, which is too few on a machine that is busy.
                 if "connect back" not in str(problem):
                     raise
-    found = {query: spark.read.parquet(f"{folder}/{query}") for query in QUERIES}
-    _write(folder / "answers.json", {q: (current(log) if corrected else log).collect() for q, log in found.items()})
+    logs = {query: spark.read.parquet(f"{folder}/{query}") for query in QUERIES}
+    _write(folder / "answers.json", {q: (current(log) if corrected else log).collect() for q, log in logs.items()})
     if corrected:
-        changes = {query: [[row.change] for row in log.collect()] for query, log in found.items()}
+        changes = {query: [[row.change] for row in log.collect()] for query, log in logs.items()}
         _write(folder / "changes.json", changes)
     spark.stop()
 
