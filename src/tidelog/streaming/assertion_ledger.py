@@ -53,8 +53,7 @@ class Block:
         """Return the standing rows of an assertion."""
         if self.by_start is None:
             self.by_start = np.argsort(self.lo, kind="stable")
-        starts = self.lo[self.by_start]
-        first, last = np.searchsorted(starts, [lo, lo + 1])
+        first, last = np.searchsorted(self.lo, [lo, lo + 1], sorter=self.by_start)
         rows = self.by_start[first:last]
         same = (self.hi[rows] == hi) & self.stands[rows]
         for column, value in zip(self.args, args, strict=True):
