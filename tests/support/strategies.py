@@ -245,6 +245,19 @@ def bound_variables(formula: Formula) -> set[str]:
     return set()
 
 
+def bound_by_literal(formula: Formula, features: Features) -> set[str]:
+    """The variables that a literal binds: also those of a left operand that holds at some time."""
+    found = bound_variables(formula)
+    if features.groups and isinstance(formula, Binary) and is_apart(formula.range, features.integer):
+        found |= bound_variables(formula.left)
+    return found
+
+
+def is_apart(range_: Interval, integer: bool) -> bool:
+    """Whether there is a time strictly between now and every time of a range."""
+    return range_.lo > integer or (range_.lo == integer and not range_.lo_closed)
+
+
 # Programs
 
 
@@ -280,7 +293,9 @@ def rules(
     body: list[BodyLiteral] = [
         Literal(draw(formulas(words, features, draw(depths(features.depth))))) for _ in range(number)
     ]
-    names = sorted({v for literal in body if isinstance(literal, Literal) for v in bound_variables(literal.formula)})
+    names = sorted(
+        {v for literal in body if isinstance(literal, Literal) for v in bound_by_literal(literal.formula, features)}
+    )
     terms: tuple[Term, ...] = tuple(Variable(v) for v in names) * 2 + fixed
     if features.negation and lower and (only_negation or draw(st.booleans())):
         negative = Vocabulary(lower, terms)

@@ -76,6 +76,7 @@ def error(text: str, syntax: str = "dmtl") -> Diagnostic:
         ("A :- B, not C(X).", "TL101", 15, "a negated literal"),
         ("A :- B, X < 3.", "TL101", 9, "a comparison"),
         ("A(X) :- B(X) Since[0,1] C.", "TL101", 3, "left operand"),
+        ("A(X) :- B(X) Until[0,1) C.", "TL101", 3, "begin the range after 0"),
         ("A(X) :- not B(X).", "TL101", 3, "positive"),
         ("A :- B(X), not C(X, _).", "TL101", 21, "Some(X)"),
         ("A(X).", "TL101", 3, "quoted"),

@@ -11,6 +11,8 @@ from tidelog.analysis.rule_ranges import rule_ranges
 from tidelog.compiler.compiled_program import CompiledProgram, EngineName
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.fact_text import format_fact
+from tidelog.language.left_operands import find_dense_bindings
+from tidelog.language.printer import format_formula
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
@@ -27,6 +29,7 @@ def validate(compiled: CompiledProgram) -> CompiledProgram:
     program.require_times()
     if target.engine == "stable" or choose_timeline(program, target.timeline) == "integer":
         _raise_all(_fractional_ranges(program, target.engine))
+        _raise_all(_dense_bindings(program))
     return compiled
 
 
@@ -86,6 +89,16 @@ def require_integer_times(data: Dataset, engine: EngineName) -> None:
     else:
         message = f"the data has times that are multiples of 1/{data.denominator}"
     raise TidelogError(_integer_error(engine, message))
+
+
+def _dense_bindings(program: Program) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each rule that binds a variable between two times that have no integer between them."""
+    for rule in program.rules:
+        for near in find_dense_bindings(rule):
+            name = format_formula(near.arg)
+            message = f"{name} need not hold at any integer for this Since or Until, so it binds no variable"
+            help = f"use a range from 2 on or the rational timeline, or add a positive literal beside {name}"
+            yield Diagnostic("TL101", message, rule.place, help=help)
 
 
 def _fractional_ranges(program: Program, engine: EngineName) -> Iterator[Diagnostic]:

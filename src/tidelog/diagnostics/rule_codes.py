@@ -86,6 +86,7 @@ RULE_CODES = (
             "each variable of the head, of a negated literal and of a comparison occurs in a positive body atom, "
             "elsewhere than in a left operand of Since or Until, or is computed from such variables: V = X + 1"
         ),
+        note="A left operand binds its variables if the range begins after 0, over the integers after 1.",
     ),
     DiagnosticEntry(
         "TL102",

@@ -5,7 +5,8 @@ and is what the rest of tidelog uses. Text passes through, in order:
 
 - `tokenizer` (tokens, cut into rules; the grammars are `grammar.lark` and `tdl.lark`) and `expression_tokens` (which of
   them are arithmetic),
-- `parser` (DatalogMTL) and `groups` (the rules that groups and alternatives stand for), or `tdl_parser`,
+- `parser` (DatalogMTL) and `groups` (the rules that groups and alternatives stand for)
+  with `left_operands` (what binds variables under Since and Until), or `tdl_parser`,
   `tdl_time_arguments` and `tdl_translation` (temporal Datalog, translated),
 - `rule_checks` (all checks), with `bindings` (which variables are bound where), `validation` (heads, arities),
   `aggregate_checks` and `patterns` (the syntax of RE2); messages for typical mistakes come from `syntax_errors`,

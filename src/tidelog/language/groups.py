@@ -22,6 +22,7 @@ from tidelog.errors import Diagnostic
 from tidelog.language.aggregate_checks import map_aggregates
 from tidelog.language.bindings import atom_variables, expression_variables, literal_variables
 from tidelog.language.hidden_predicates import hidden_name
+from tidelog.language.left_operands import bind_left_operands
 from tidelog.language.syntax import (
     Aggregate,
     Atom,
@@ -66,7 +67,10 @@ class ExpandedRule:
 
 def expand_groups(rules: Iterable[Rule]) -> list[ExpandedRule]:
     """Return what each rule stands for; a rule without groups stands for itself."""
-    return [_expand(number, rule) if _has_groups(rule) else ExpandedRule((rule,)) for number, rule in enumerate(rules)]
+    return [
+        _expand(number, rule) if _has_groups(rule) else ExpandedRule((bind_left_operands(rule),))
+        for number, rule in enumerate(rules)
+    ]
 
 
 def collect_groups(rules: Iterable[Rule]) -> dict[str, Group]:
@@ -108,7 +112,7 @@ def _expand(number: int, rule: Rule) -> ExpandedRule:
     except _Refusal as refusal:
         return ExpandedRule((), problems=(refusal.diagnostic,))
     found = [replace(rule, head=head, body=_for_head(head, body)) for head in heads for body in bodies]
-    return ExpandedRule((*found, *work.rules), len(bodies) > 1)
+    return ExpandedRule(tuple(map(bind_left_operands, (*found, *work.rules))), len(bodies) > 1)
 
 
 class _Refusal(Exception):

@@ -24,6 +24,7 @@ from tidelog.language.bindings import (
 from tidelog.language.comparisons import OPERATORS
 from tidelog.language.groups import ExpandedRule
 from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.left_operands import explain_left_operand
 from tidelog.language.patterns import PatternError, parse_pattern
 from tidelog.language.syntax import (
     Aggregate,
@@ -72,10 +73,11 @@ def _diagnose_expanded(expanded: ExpandedRule) -> Iterator[Diagnostic]:
         yield from diagnose_head(rule.head)
         malformed = [*diagnose_conditions(rule.body), *_diagnose_bare_variables(rule)]
         for problem in malformed or diagnose_safety(rule):
-            if problem.code == "TL101" and expanded.chosen and not _is_group(rule):
-                yield replace(problem, help="each alternative of `or` has to bind it")
-            else:
-                yield problem
+            name = problem.message.split()[1] if problem.code == "TL101" else ""
+            help = explain_left_operand(rule, name) if name else None
+            if help is None and name and expanded.chosen and not _is_group(rule):
+                help = "each alternative of `or` has to bind it"
+            yield problem if help is None else replace(problem, help=help)
 
 
 def _is_group(rule: Rule) -> bool:
