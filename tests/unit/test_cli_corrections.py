@@ -130,6 +130,27 @@ def test_a_process_killed_between_two_changes_of_one_step_loses_and_doubles_noth
     ) + Counter(["+Q(last)@8\n", "+Q(next)@9\n", "+Q(next)@12\n"])
 
 
+def test_explain_says_which_deletion_made_an_answer_appear(rules: str, sh: Shell) -> None:
+    ran = sh("explain", rules, "data.facts", "Q(a)@4")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "Q(a)@4  by Q(X) :- P(X), not Diamondminus[0,2] R(X). (line 1)",
+        "├─ P(a)@4  given",
+        "└─ no R(a) in [2,4]",
+        "Q(a)@[0,5] was added at 9, after -R(a)@3",
+    ]
+
+
+def test_explain_leaves_out_what_is_deleted(rules: str, sh: Shell) -> None:
+    Path("P.csv").write_text("x,op,time\na,insert,1\nb,insert,8\na,delete,1\n")
+    columns = 'columns = { x = "text", time = "time", op = "text" }'
+    Path("P.toml").write_text(f'[schema.P]\n{columns}\ntime = "time"\nop = "op"\n')
+    Path("R.facts").write_text("R(z)@0\n")
+    ran = sh("explain", rules, "P.csv", "R.facts", "Q(a)@1", "--schema", "P.toml")
+    assert ran.code == 1
+    assert "Q(a)@1 does not hold" in ran.out
+
+
 def test_a_withdrawn_alert_says_so(rules: str, sh: Shell) -> None:
     ran = sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "--changes")
     assert ran.out.splitlines()[:4] == ["+start Q(a)@[0", "+end Q(a)@3)", "-end Q(a)@3)", "+end Q(a)@5]"]

@@ -46,6 +46,9 @@ def explain(
     it are the facts that this rule needs. If it does not follow, print for each rule that could derive it the first
     condition that fails, and when and for which constants that condition would have held.
 
+    DATA may have deletions: what they take back does not count, and the last lines say which change made answers
+    appear or disappear.
+
     Exit code 0 if the fact holds, 1 if it does not, 3 if that cannot be decided.
 
     \b
@@ -56,10 +59,12 @@ def explain(
       tidelog explain rules.dmtl data.facts 'Hot(t1)@9' || echo "no: exit code $?"
     """
     from tidelog.data.dataset import Dataset
+    from tidelog.data.deletions import has_deletions, remove_deleted
     from tidelog.data.input_warnings import find_warnings
     from tidelog.data.time_units import TimeUnits, check_asked_times
     from tidelog.language.program import Program
     from tidelog.proofs.explanation import explain as find_explanation
+    from tidelog.streaming.fact_log import explain_history
 
     require_single_stdin(rules, *data)
     program = Program.load(rules)
@@ -76,12 +81,20 @@ def explain(
             dataset |= more
     else:
         dataset, sources = Dataset.load(*data, schema=schema, bad_rows=open_bad_rows()), []
+    history = None
+    if has_deletions(dataset.relations):
+        history = Dataset.load(*data, ordered=True, schema=schema) if "-" not in data else dataset
+        dataset = Dataset.from_facts(list(remove_deleted(dataset)))
+        dataset.dates = history.dates
     show_warnings(find_warnings(program, dataset, [find_fact_predicate(fact)]), strict)
     show_warnings(program.find_question_warnings(fact), strict)
     asked = program.to_fact(fact).interval
     check_asked_times(dataset, fact, asked.lo, asked.hi)
     with interruptible():
-        explanation = find_explanation(program, dataset, fact, timeline=timeline, depth=depth, sources=sources)
+        if history is None:
+            explanation = find_explanation(program, dataset, fact, timeline=timeline, depth=depth, sources=sources)
+        else:
+            explanation = explain_history(program, history, fact, timeline, depth)
     if as_json:
         columns = (
             {name: schema.column_names(name) for name in program.predicates if schema.column_names(name)}

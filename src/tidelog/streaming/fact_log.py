@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import remove_deleted
+from tidelog.errors import TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
 from tidelog.model import Answer
 from tidelog.streaming.answer_changes import AnswerChange
-from tidelog.timeline.interval import INF, Interval, Time, format_time
+from tidelog.timeline.interval import INF, Interval, Time, TimelineName, format_time
 
 if TYPE_CHECKING:
+    from tidelog.language.program import Program
     from tidelog.proofs.explanation import Explanation
     from tidelog.streaming.answers import StreamStep
     from tidelog.streaming.query_evaluation import Evaluation
@@ -104,6 +107,33 @@ def explain_from_log(reasoner: Reasoner, fact: str | Fact, depth: int | None) ->
     conditions = (condition for step in found.proof.steps.values() for condition in step.conditions)
     doubt = ", and what is absent here may be among them" if any(c.kind == "absent" for c in conditions) else ""
     return replace(found, notes=(*found.notes, f"{forgotten}{doubt}"))
+
+
+def explain_history(
+    program: Program, data: Dataset, fact: str | Fact, timeline: TimelineName | None, depth: int | None
+) -> Explanation:
+    """Explain why a fact holds or not, from insertions and deletions in their order of arrival.
+
+    The notes say which change made answers about it appear or disappear, if the rules can be run over a stream.
+    """
+    from tidelog.proofs.explanation import explain
+    from tidelog.streaming.reasoner import Reasoner
+
+    asked = program.to_fact(fact)
+    times = [t for one in data for t in (one.interval.lo, one.interval.hi) if isinstance(t, Fraction)]
+    try:
+        length = max(times, default=Fraction(0)) - min(times, default=Fraction(0)) + 1
+        reasoner = Reasoner(program, asked.predicate, corrections=length, remember="inf", timeline=timeline)
+        for _ in reasoner.feed(data):
+            pass
+        log = reasoner.fact_log
+        notes = [] if log is None else list(log.describe_changes(asked, reasoner.dates))
+    except TidelogError:
+        notes = []
+    standing = Dataset.from_facts(list(remove_deleted(data)))
+    standing.dates = data.dates
+    found = explain(program, standing, asked, timeline=timeline, depth=depth)
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def _overlap(one: Fact, other: Fact) -> bool:
