@@ -17,7 +17,7 @@ CHECKS       := kernels types lint docs
 # Tests start hundreds of processes: without cached bytecode, each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help quick test ci chromium lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-kafka \
+.PHONY: help quick test ci chromium lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-connect test-kafka \
 	test-browser format docs drawings page vsix demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
 	soak fuzz release clean
 
@@ -69,6 +69,9 @@ test-faults: kernels  ## jobs on Spark whose processes are killed
 
 test-cluster: kernels  ## jobs on Spark clusters of several processes
 	$(BIN)/pytest -m cluster tests/spark/test_spark_cluster.py
+
+test-connect: kernels  ## sessions of Spark Connect, and declarative pipelines
+	$(BIN)/pytest -m connect tests/spark/test_spark_connect.py
 
 test-kafka: kernels $(VENV)/.kafka  ## jobs between the topics of a broker, which comes from Maven Central
 	$(BIN)/pytest -m kafka tests/kafka

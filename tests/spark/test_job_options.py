@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 import ast
+import json
+import pickle
+import socket
 from dataclasses import fields
 from fractions import Fraction
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
 
+import tidelog as tl
 from locations import SOURCES
+from shell import Shell
+from tidelog.analysis.distribution import plan_distribution
+from tidelog.cli.run import _Lines
 from tidelog.errors import TidelogError
+from tidelog.spark.job.fact_schemas import describe_fact_frames
+from tidelog.spark.job.metrics import summarise_batch
 from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, to_options
+from tidelog.spark.job.output import JobOutput
+from tidelog.spark.job.session import session
+from tidelog.spark.job.struct_types import read_struct_type
+from tidelog.spark.pipeline.progress import Progress
+from tidelog.spark.plan.fact_columns import FactColumns
+from tidelog.spark.plan.job_plan import PlanOptions, plan_job
+from tidelog.spark.worker.answer_columns import AnswerColumns
+from tidelog.spark.worker.fact_packer import pack_batch
+from tidelog.spark.worker.packed_rows import STATS
+from tidelog.streaming.output_times import parse_delays
 
 #: The packages of `tidelog.spark`; each imports only from itself and those before it.
 ORDER = ("plan", "worker", "awaiting", "job", "pipeline")
@@ -32,6 +55,162 @@ def test_options_of_another_kind_of_job_are_refused() -> None:
         require_applicable("batch", JobOptions(delay=3, heartbeat=Fraction(1)))
     with pytest.raises(TidelogError, match="`between` is not for a streaming job"):
         require_applicable("streaming", JobOptions(between=(0, 1)))
+
+
+def test_types_are_read_as_spark_reads_them() -> None:
+    text = "`order id` STRING, n: int, a DECIMAL( 10 , 2 ), b decimal, c array<string>, at timestamp_ntz, `x``y` LONG"
+    found = [(field.name, field.dataType.simpleString()) for field in read_struct_type(text).fields]
+    assert found == [
+        ("order id", "string"),
+        ("n", "int"),
+        ("a", "decimal(10,2)"),
+        ("b", "decimal(10,0)"),
+        ("c", "array<string>"),
+        ("at", "timestamp_ntz"),
+        ("x`y", "bigint"),
+    ]
+    for wrong, rest in (
+        ("a strng", "a strng"),
+        ("a int, b", "b"),
+        ("a int b int", "a int b int"),
+        ("a map<x>", "a map"),
+    ):
+        with pytest.raises(ValueError, match=rest):
+            read_struct_type(wrong)
+
+
+class _RefusedError(PySparkException):
+    def __init__(self, condition: str) -> None:
+        super().__init__("refused")
+        self._condition = condition
+
+    def getCondition(self) -> str:  # noqa: N802
+        return self._condition
+
+
+class _Unanalysed:
+    """A DataFrame in a function of a declarative pipeline: Spark refuses to say anything about it."""
+
+    def __init__(self, condition: str) -> None:
+        self._condition = condition
+
+    def __getattr__(self, name: str) -> object:
+        assert name in ("schema", "isStreaming")
+        raise _RefusedError(self._condition)
+
+
+def test_declared_columns_need_no_analysis() -> None:
+    frame: Any = _Unanalysed(REFUSED)
+    for schema in ("turbine STRING, Time LONG", StructType.fromJson(READING)):
+        found = describe_fact_frames({"Hot": frame}, JobOptions(schemas={"Hot": schema}))["Hot"]
+        assert found.fields == (("turbine", "string"), ("Time", "bigint"))
+        assert (found.streaming, found.declared) == (False, True)
+
+
+REFUSED = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
+READING = {
+    "type": "struct",
+    "fields": [
+        {"name": "turbine", "type": "string", "nullable": True, "metadata": {}},
+        {"name": "Time", "type": "long", "nullable": True, "metadata": {}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "code", "said"),
+    [
+        (None, "TL813", "may not be asked for the columns of Hot"),
+        ({"Hott": "x STRING"}, "TL302", "Hott has a schema, but no facts"),
+        ({"Hot": "x STRNG"}, "TL805", "the schema of Hot cannot be read from `x STRNG` on"),
+    ],
+)
+def test_what_is_wrong_with_declared_columns_is_said(schemas: dict[str, str] | None, code: str, said: str) -> None:
+    frame: Any = _Unanalysed(REFUSED)
+    with pytest.raises(TidelogError, match=said) as caught:
+        describe_fact_frames({"Hot": frame}, JobOptions(schemas=schemas))
+    assert caught.value.diagnostics[0].code == code
+
+
+def test_other_errors_of_spark_are_passed_on() -> None:
+    frame: Any = _Unanalysed("TABLE_OR_VIEW_NOT_FOUND")
+    with pytest.raises(_RefusedError):
+        describe_fact_frames({"Hot": frame}, JobOptions())
+
+
+def test_the_output_of_a_job_leaves_its_dataframe_behind() -> None:
+    frame: Any = object()
+    job = JobOutput(frame, cast(Any, "split"), cast(Any, "plan"), AnswerColumns(("string",), "bigint"))
+    copy = pickle.loads(pickle.dumps(job))
+    assert (copy.frame, copy.plan, copy.columns) == (None, "plan", job.columns)
+    assert job.frame is frame
+
+
+def test_milliseconds_under_rules_with_durations_are_found_by_workers() -> None:
+    program = tl.Program.parse("Late(X) :- Diamondminus[0,2h] Ordered(X).")
+    shape = FactColumns("Ordered", (("order", "string"),), (("time", "bigint"),))
+    split = plan_distribution(program, "Late")
+    plan = plan_job(program, "Late", split, PlanOptions(buckets=1, delays=parse_delays(0)))
+    said = {}
+    for time in (1769853600000, 1769853600):
+        batch = pa.RecordBatch.from_pydict({"arg1": ["o1"], "time": [time]})
+        rows = [row for row in pack_batch(plan, shape, batch, False, False) if row.kind == STATS]
+        found = summarise_batch((json.loads(row.payload) for row in rows), {}, program.rules)
+        said[time] = found["unit_warnings"]
+    assert said[1769853600] == []
+    (message,) = said[1769853600000]
+    assert message.endswith("seem to be milliseconds since 1970, and `2h` in the rules is 7200 of them")
+
+
+def test_a_warning_of_a_running_job_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = _Lines(quiet=True)
+    for progress in (Progress(), Progress(unit_warning="times seem to be milliseconds"), Progress(unit_warning="x")):
+        lines.warn(progress)
+    said = capsys.readouterr().err
+    assert said.startswith("warning[TL211]: times seem to be milliseconds\n")
+    assert 'unit = "ms"' in said
+    assert said.count("TL211") == 1
+
+
+def test_a_server_that_does_not_answer_is_reported_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for address in (f"sc://127.0.0.1:{port}", "sc://127.0.0.1:no"):
+        with pytest.raises(TidelogError, match="no Spark Connect server answers at") as caught:
+            session(address)
+        assert caught.value.diagnostics[0].code == "TL801"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--remote", "host:15002"), "is not an address like sc://host:15002"),
+        (("--remote", "sc://h", "--master", "local"), "give one of them"),
+        (("--remote", "sc://h"), "error[TL814]: job.toml is a stream, which cannot run on Spark Connect"),
+        (("--master", "sc://h"), "error[TL814]"),
+    ],
+)
+def test_what_cannot_run_on_a_connect_server_is_refused(sh: Shell, options: tuple[str, ...], said: str) -> None:
+    sh.write("rules.dmtl", "Hot(X) :- Reading(X).")
+    sh.write("job.toml", STREAM)
+    ran = sh("run", "job.toml", *options)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+STREAM = """
+rules = "rules.dmtl"
+query = "Hot"
+checkpoint = "checkpoint"
+[sources.readings]
+format = "json"
+path = "readings"
+schema = "x STRING, time BIGINT"
+[facts]
+Reading = "SELECT x, time FROM readings"
+[sinks.answers]
+format = "console"
+"""
 
 
 @pytest.mark.parametrize("package", ORDER)

@@ -288,7 +288,7 @@ def test_local_times_have_the_zone_of_the_schema() -> None:
 def test_frames_get_the_warnings_of_files(tmp_path: Path) -> None:
     tables = {
         "Order": pa.table({"id": [1001], "time": [1]}),
-        "Paid": pa.table({"id": ["1001"], "time": [2]}),
+        "Paid": pa.table({"id": ["1001", "1002 "], "time": [2, 2]}),
         "Seen": pa.table({"id": ["a"], "timestamp": [TEN]}),
     }
     for name, table in tables.items():
@@ -296,7 +296,7 @@ def test_frames_get_the_warnings_of_files(tmp_path: Path) -> None:
     program = tl.Program.parse("Done(X) :- Order(X), Diamondplus[0,2h] Paid(X). New(X) :- Seen(X, T).")
     of_files = find_warnings(program, tl.Dataset.load(*(tmp_path / f"{name}.parquet" for name in tables)))
     of_frames = find_warnings(program, tl.Dataset.from_arrow(tables))
-    assert {warning.code for warning in of_frames} >= {"TL208", "TL210"}
+    assert {warning.code for warning in of_frames} >= {"TL208", "TL210", "TL212"}
     texts = [warning.message.replace(f"{tmp_path}/", "the table ").replace(".parquet", "") for warning in of_files]
     assert [warning.message for warning in of_frames] == texts
     mixed = {"A": pa.table({"time": [3]}), "B": pa.table({"time": [TEN]})}

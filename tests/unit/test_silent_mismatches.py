@@ -171,7 +171,9 @@ def test_spaces_around_a_number_do_not_make_it_text(sh: Shell, command: str) -> 
     sh.write("r.dmtl", "Big(O, A) :- Paid(O, A), A > 5.\n")
     sh.write("Paid.csv", "order, amount, time\no1, 5, 1\no2 , 6.5 , 2\no 3, -1, 3\n")
     ran = sh(*command.split())
-    assert (ran.code, ran.out, ran.err) == (0, 'Big("o2 ",6.5)@2\n', "")
+    assert (ran.code, ran.out) == (0, 'Big("o2 ",6.5)@2\n')
+    assert ran.err.startswith("warning[TL212]: column `order` of Paid.csv has text with spaces at its ends\n")
+    assert ran.err.count("warning") == 1
 
 
 def test_leading_zeros_behind_spaces_make_a_column_text(sh: Shell) -> None:
@@ -258,6 +260,45 @@ def test_a_query_without_rules_and_facts_is_mentioned(sh: Shell) -> None:
     sh.write("Order.csv", "order,time\no1,1\n")
     said = "warning[TL112]: the query Paid has neither rules nor facts, so that it has no answers\n"
     assert said in sh("materialise", "rules.dmtl", "Order.csv", "--query", "Paid").err
+
+
+@pytest.mark.parametrize("command", WAYS, ids=" ".join)
+@pytest.mark.parametrize("text", ["o2 ", " o2", "\\to2"])
+def test_texts_with_spaces_at_their_ends_are_reported(sh: Shell, command: tuple[str, ...], text: str) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\no1,1\no2,2\n")
+    sh.write("Paid.jsonl", f'{{"id": "o1", "time": 3}}\n{{"id": "{text}", "time": 4}}\n')
+    ran = sh(*command)
+    assert (ran.code, ran.out) == (0, "Done(o1)@1\n")
+    assert "warning[TL212]: column `id` of Paid.jsonl has text with spaces at its ends\n" in ran.err
+    assert f'help: correct the data if "{text}" should be "o2"\n' in ran.err
+    assert ran.err.count("TL212") == 1
+    assert sh(*command, "--strict").code == 2
+    sh.write("Paid.jsonl", '{"id": "o1", "time": 3}\n{"id": "o 2", "time": 4}\n')
+    assert sh(*command).err == ""
+
+
+def test_spaces_that_no_rule_reads_or_that_were_quoted_are_no_warning(sh: Shell) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\no1,1\n")
+    sh.write("Note.csv", "text,time\nhello ,1\n")
+    sh.write("paid.facts", 'Paid("o1 ")@2\nPaid(o1)@3\n')
+    ran = sh("materialise", "rules.dmtl", "Order.csv", "Note.csv", "paid.facts", "--query", "Done")
+    assert ran.out == "Done(o1)@1\n"
+    assert "TL212" not in ran.err
+
+
+@pytest.mark.parametrize("command", WAYS, ids=" ".join)
+def test_a_key_that_occurs_twice_is_a_bad_row(sh: Shell, command: tuple[str, ...]) -> None:
+    sh.write("rules.dmtl", PAID)
+    sh.write("Order.csv", "order,time\no1,1\no2,2\n")
+    sh.write("Paid.jsonl", '{"id": "o1", "time": 3}\n{"id": "o1", "id": "o2", "time": 4}\n')
+    ran = sh(*command)
+    assert ran.code == 2
+    assert 'Paid.jsonl:2:1: error[TL207]: the key "id" occurs twice' in ran.err
+    ran = sh(*command, "--bad-rows", "bad.jsonl")
+    assert (ran.code, ran.out) == (0, "Done(o1)@1\n")
+    assert '"line": 2, "reason": "the key \\"id\\" occurs twice"' in (sh.folder / "bad.jsonl").read_text()
 
 
 @pytest.mark.parametrize("command", WAYS[:2], ids=" ".join)

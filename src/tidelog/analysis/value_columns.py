@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -31,6 +32,8 @@ class ValueColumn:
     column: str | None = None
     #: Whether some of the texts look like numbers.
     numeric_text: bool = False
+    #: A text with a space at one of its ends, if there is one.
+    padded_text: str | None = None
 
     @property
     def holds_numbers(self) -> bool:
@@ -56,7 +59,21 @@ def merge_columns(columns: Iterable[ValueColumn]) -> list[ValueColumn]:
 def merge_types(known: ValueColumn, more: ValueColumn) -> ValueColumn:
     """Return the first column with the types of both."""
     numeric_text = known.numeric_text or more.numeric_text
-    return replace(known, type=known.type if known.type == more.type else "mixed", numeric_text=numeric_text)
+    padded_text = known.padded_text or more.padded_text
+    type = known.type if known.type == more.type else "mixed"
+    return replace(known, type=type, numeric_text=numeric_text, padded_text=padded_text)
+
+
+def find_padded_columns(predicates: Container[str], columns: Iterable[ValueColumn]) -> Iterator[Diagnostic]:
+    """Yield a warning for each column of a table that has texts with spaces at their ends, and that rules read."""
+    for column in merge_columns(columns):
+        if column.padded_text is not None and column.column and column.predicate in predicates:
+            text, trimmed = (
+                json.dumps(text, ensure_ascii=False) for text in (column.padded_text, column.padded_text.strip())
+            )
+            help = f"correct the data if {text} should be {trimmed}"
+            message = f"{column} has text with spaces at its ends"
+            yield Diagnostic("TL212", message, help=help, severity="warning")
 
 
 def describe_constant(term: Constant) -> ValueColumn:

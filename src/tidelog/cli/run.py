@@ -16,6 +16,7 @@ from tidelog.cli.live_page import serve_live_page, ui_options
 from tidelog.cli.metrics_options import metrics_options, serve_figures
 from tidelog.cli.options import group_options, parse_time_option
 from tidelog.cli.warning_output import show_warnings
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.wording import plural
 from tidelog.timeline.interval import INF
 
@@ -55,6 +56,7 @@ class RunOptions:
     quiet: bool = False
     ui: str | None = None
     ui_host: str = ""
+    remote: str | None = None
     metrics: tuple[str, int] | None = None
     otlp: str | None = None
 
@@ -62,6 +64,7 @@ class RunOptions:
 @click.command(short_help="Run a pipeline on Spark: sources, rules, sinks.")
 @click.argument("pipeline", metavar="PIPELINE.toml")
 @click.option("--master", metavar="URL", help="Where Spark runs. Default: what Spark is configured for, or local[*].")
+@click.option("--remote", metavar="URL", help="A server of Spark Connect, sc://host:15002; for batch pipelines.")
 @click.option("--explain", is_flag=True, help="Check everything and print how the work is split, without running it.")
 @click.option(
     "--until",
@@ -113,6 +116,7 @@ def run(pipeline: str, options: RunOptions) -> int:
 
 def run_file(path: str, options: RunOptions) -> int:
     """Run a pipeline file; return the exit code."""
+    from tidelog.spark.job.connect import is_connect_address
     from tidelog.spark.job.java_process import explain_lost_java
     from tidelog.spark.job.session import require_pyspark, session
     from tidelog.spark.pipeline.pipeline_file import load_pipeline
@@ -125,9 +129,16 @@ def run_file(path: str, options: RunOptions) -> int:
         raise click.UsageError(f'--metrics and --otlp are about a running stream, and {path} has mode = "batch"')
     if options.changed_rules:
         loaded = replace(loaded, changed_rules=True)
+    if options.remote and options.master:
+        raise click.UsageError("--remote names a server of Spark Connect, and --master another Spark: give one of them")
+    master = options.remote or options.master or loaded.master
+    if options.remote and not is_connect_address(master):
+        raise click.UsageError(f"--remote {options.remote} is not an address like sc://host:15002")
+    if is_connect_address(master):
+        _require_batch(loaded)
     require_pyspark()
-    _announce(options, f"starting Spark on {options.master or loaded.master or 'its configured master'} ...")
-    spark = session(options.master or loaded.master, name=loaded.name, settings=loaded.settings, log=loaded.log)
+    _announce(options, f"starting Spark on {master or 'its configured master'} ...")
+    spark = session(master, name=loaded.name, settings=loaded.settings, log=loaded.log)
     with explain_lost_java(spark, loaded.log):
         try:
             return _run_loaded(spark, loaded, options)
@@ -148,10 +159,7 @@ def _run_loaded(spark: SparkSession, loaded: Pipeline, options: RunOptions) -> i
     if options.explain:
         return 0
     if not options.quiet:
-        address = spark.sparkContext.uiWebUrl
-        page = f"Spark's UI is at {address}" if address else "Spark's UI is off"
-        where = f"on {spark.sparkContext.master}, {plural(job.buckets, 'bucket')}"
-        click.echo(f"{loaded.name}: {where}; {page}", err=True)
+        click.echo(f"{loaded.name}: {_describe_place(spark, plural(job.buckets, 'bucket'))}", err=True)
     _announce(options, "waiting for the first batch ..." if loaded.streaming else "waiting for all answers ...")
     # Spark installs a handler of Ctrl-C with its session; ours must replace it.
     with (
@@ -166,6 +174,23 @@ def _run_loaded(spark: SparkSession, loaded: Pipeline, options: RunOptions) -> i
 def _find_largest_lag(loaded: Pipeline) -> float:
     """Return how many seconds a job may be behind the clock; one that takes only what is there is a replay."""
     return -INF if loaded.trigger == "available-now" else INF
+
+
+def _require_batch(loaded: Pipeline) -> None:
+    if loaded.streaming:
+        help = 'use --master, or mode = "batch"; tidelog.spark.reason takes streaming DataFrames of Spark Connect'
+        message = f"{loaded.file} is a stream, which cannot run on Spark Connect"
+        raise TidelogError(Diagnostic("TL814", message, help=help))
+
+
+def _describe_place(spark: SparkSession, buckets: str) -> str:
+    from tidelog.spark.job.connect import is_connect_session
+
+    if is_connect_session(spark):
+        return f"on a Connect server with Spark {spark.version}, {buckets}"
+    address = spark.sparkContext.uiWebUrl
+    page = f"Spark's UI is at {address}" if address else "Spark's UI is off"
+    return f"on {spark.sparkContext.master}, {buckets}; {page}"
 
 
 def _join_boards(page: LiveBoard | None, figures: StreamFigures | None, query: str) -> Board | None:
@@ -195,6 +220,7 @@ def _run_prepared(
     if progress is None:
         click.echo("stopped; there are no answers", err=True)
         return 128 + stop.signal
+    _Lines(quiet).warn(progress)
     if not quiet:
         click.echo(f"{plural(progress.answers, 'answer')}{_format_aside(progress)}", err=True)
     return 0
@@ -202,11 +228,13 @@ def _run_prepared(
 
 def _run_unless_stopped(job: PreparedPipeline, stop: StopRequest, work: Callable[[], _Result]) -> _Result | None:
     """Run work that has no batches to stop between; return its result, or None if it was cancelled."""
+    from tidelog.spark.job.connect import cancel_all
+
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
         while not running.done():
             if stop.requested:
-                job.spark.sparkContext.cancelAllJobs()
+                cancel_all(job.spark)
                 sleep(_LOOK)
             else:
                 select.select([stop.wake_fd], [], [], _LOOK)
@@ -233,6 +261,7 @@ def _run_stream(job: PreparedPipeline, until: Time | None, quiet: bool, stop: St
             stream.start(until=until, drain=True)
             _watch(stream, None, lines, stop)
         lines.note(_format_restart(stream))
+        lines.warn(stream.progress)
     finally:
         stream.close()
         lines.end()
@@ -261,6 +290,7 @@ def _watch(stream: StreamRun, until: Time | None, lines: _Lines, stop: StopReque
         else:
             stream.wait(_LOOK)
         lines.note(_format_restart(stream))
+        lines.warn(stream.progress)
         lines.show(_format_progress(stream.progress))
         if stop.requested and deadline is None:
             deadline, batch = monotonic() + _PATIENCE, stream.progress.batch
@@ -282,6 +312,7 @@ class _Lines:
         self._terminal = sys.stderr.isatty()
         self._shown, self._at = "", monotonic()
         self._noted: set[str] = set()
+        self._warned = False
 
     def note(self, line: str) -> None:
         """Print a line that stays, once."""
@@ -290,6 +321,14 @@ class _Lines:
         self._noted.add(line)
         self.end()
         click.echo(line, err=True)
+
+    def warn(self, progress: Progress) -> None:
+        """Show a warning about the facts, once."""
+        if progress.unit_warning and not self._warned:
+            self._warned = True
+            self.end()
+            help = 'set unit = "ms" in the source or the fact, or write ranges without units'
+            show_warnings([Diagnostic("TL211", progress.unit_warning, help=help, severity="warning")], strict=False)
 
     def show(self, line: str) -> None:
         if self._quiet or line == self._shown:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidelog.analysis.program_warnings import find_data_warnings, make_strict, select_rules
-from tidelog.analysis.value_columns import ValueColumn
+from tidelog.analysis.value_columns import ValueColumn, find_padded_columns
 from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.cli.bad_rows import open_bad_rows
 from tidelog.cli.stream_output import Printed, StreamOutput, render_answers
@@ -176,8 +176,8 @@ class StreamSession:
     strict: bool = False
     predicates: set[str] = field(default_factory=set)
     sort_warnings: dict[str, Diagnostic] = field(default_factory=dict)
-    #: Messages about tables without times that were shown already.
-    untimed: set[str] = field(default_factory=set)
+    #: The messages about tables that were shown already.
+    table_warnings: set[str] = field(default_factory=set)
     #: Whether a warning about the unit of times has been shown.
     unit_warned: bool = False
     #: Whether statistics of a step have been written; the first ones also say what leaving out rules saves.
@@ -193,6 +193,7 @@ class StreamSession:
         if background:
             facts = Dataset.load(*background, schema=schema, bad_rows=open_bad_rows(resumes))
             self.columns = facts.sources
+            show_warnings(find_padded_columns(self.program.predicates, self.columns), self.strict)
             self.background = self.read_times(facts)
         if state is not None and resumes:
             self._resume(Path(state).read_bytes(), state, changed)
@@ -226,9 +227,11 @@ class StreamSession:
         return find_type_conflicts(select_rules(self.program.rules, [self.options.query]), (*self.columns, *columns))
 
     def inspect_table(self, data: Dataset) -> None:
-        """Warn at once of a table whose facts have no times, although one of its columns seems to hold them."""
-        new = [found for found in find_untimed_tables(self.program, data) if found.message not in self.untimed]
-        self.untimed |= {found.message for found in new}
+        """Warn at once of a table whose times seem to be in an argument, or whose texts have spaces at their ends."""
+        padded = find_padded_columns(self.program.predicates, data.sources)
+        found = (*find_untimed_tables(self.program, data), *padded)
+        new = [warning for warning in found if warning.message not in self.table_warnings]
+        self.table_warnings |= {warning.message for warning in new}
         show_warnings(new, self.strict)
 
     def feed(self, data: Dataset) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from tidelog.analysis.program_warnings import find_data_warnings, find_program_warnings, select_rules
-from tidelog.analysis.value_columns import ValueColumn
+from tidelog.analysis.value_columns import ValueColumn, find_padded_columns
 from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Relation
@@ -47,6 +47,7 @@ def find_warnings(
         *find_sort_warnings(program, data),
         *find_type_conflicts(select_rules(program.rules, queries), data.sources),
         *find_untimed_tables(program, data),
+        *find_padded_columns(program.predicates, data.sources),
         *find_unit_warnings(select_rules(program.rules, queries), data),
     )
 

@@ -11,6 +11,7 @@ import json
 import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from tidelog.data.bad_rows import RowErrors
 from tidelog.data.table_cells import Cells, read_cells
@@ -25,6 +26,21 @@ _MOST_DIGITS = 300
 def exact_decimal(text: str) -> Fraction | None:
     """Read a decimal number, also with an exponent; None if the text is not a number, or has too many digits."""
     return Fraction(Decimal(text)) if _DECIMAL.fullmatch(text) and len(text) <= _MOST_DIGITS else None
+
+
+def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object of JSON; raise ValueError if a key occurs twice. For `object_pairs_hook`.
+
+    >>> json.loads('{"a": 1, "a": 2}', object_pairs_hook=refuse_repeated_keys)
+    Traceback (most recent call last):
+    ValueError: the key "a" occurs twice
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'the key "{repeated}" occurs twice')
+    return found
 
 
 def read_table_cells(data: bytes, form: str, path: str) -> Cells:
@@ -62,7 +78,7 @@ def _read_exactly(data: bytes, path: str) -> Cells:
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_int=_read_number, parse_float=_read_number, parse_constant=_read_number)
+            row = _DECODER.decode(line)
             if not isinstance(row, dict):
                 raise ValueError("this is not an object")
             for name in row:
@@ -125,6 +141,14 @@ def _read_number(text: str) -> Fraction:
     if value is None:
         raise ValueError(f"`{text[:40]}` is not a number that can be read")
     return value
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=_read_number,
+    parse_float=_read_number,
+    parse_constant=_read_number,
+    object_pairs_hook=refuse_repeated_keys,
+)
 
 
 def _read_value(cell: object) -> Value | None:

@@ -18,6 +18,7 @@ import numpy as np
 from tidelog.data.arrow_columns import keep_rows
 from tidelog.data.bad_rows import BadRow, BadRows, RowErrors, set_aside
 from tidelog.data.fact_scanner import scan_facts
+from tidelog.data.json_lines import refuse_repeated_keys
 from tidelog.data.relation import EMPTY, Columns, combine, shift_order
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_cells import Cells
@@ -209,12 +210,15 @@ def _check_objects(rows: list[Row], columns_read: frozenset[str] | None) -> tupl
     keys: dict[int, frozenset[str]] = {}
     for i, row in enumerate(rows):
         try:
-            value = json.loads(row.data)
+            value = json.loads(row.data, object_pairs_hook=refuse_repeated_keys)
         except json.JSONDecodeError as error:
             reasons[i], columns[i] = error.msg, min(error.pos, len(row.text)) + 1
             continue
-        except (ValueError, RecursionError):
+        except (UnicodeDecodeError, RecursionError):
             reasons[i] = "this row is not UTF-8 text"
+            continue
+        except ValueError as error:  # a key that occurs twice
+            reasons[i] = str(error)
             continue
         if not isinstance(value, dict):
             reasons[i] = "this is not an object"

@@ -19,6 +19,8 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: How many texts that begin and end with a digit are looked at.
 _MOST_NUMERIC_TEXTS = 1000
+#: Blanks are these bytes: the space, and those from the tab to the carriage return.
+_SPACE, _TAB, _RETURN = ord(" "), ord("\t"), ord("\r")
 
 
 def find_constants(data: Dataset) -> set[Value]:
@@ -36,6 +38,7 @@ def describe_columns(symbols: Symbols, columns: Columns, source: str) -> Iterato
     pool, offsets = symbols.texts()
     is_text = pool[offsets[:-1]] == NAME_KIND
     numeric = _find_numeric_texts(symbols, is_text)
+    padded = _find_padded_texts(symbols, is_text)
     looks_numeric = np.zeros(len(is_text), np.bool_)
     looks_numeric[numeric] = True
     only_text = bool(is_text.all())
@@ -49,7 +52,8 @@ def describe_columns(symbols: Symbols, columns: Columns, source: str) -> Iterato
             has_numbers = known == "number" or not (known == "text" or bool(text.all()))
             type: ValueType = "number" if not has_text else "mixed" if has_numbers else "text"
             looks = bool(len(numeric)) and has_text and bool(looks_numeric[ids].any())
-            yield ValueColumn(key[0], position, type, source, names[position] if names else None, looks)
+            example = _find_one(symbols, ids, padded) if has_text else None
+            yield ValueColumn(key[0], position, type, source, names[position] if names else None, looks, example)
 
 
 def _find_numeric_texts(symbols: Symbols, is_text: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
@@ -65,6 +69,25 @@ def _find_numeric_texts(symbols: Symbols, is_text: npt.NDArray[np.bool_]) -> npt
     candidates = np.flatnonzero(is_text & digits & (ends - starts > 1))[:_MOST_NUMERIC_TEXTS]
     found = [id for id in candidates if read_number(str(symbols.value(int(id)))) is not None]
     return np.array(found, np.int64)
+
+
+def _find_padded_texts(symbols: Symbols, is_text: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Find texts that begin or end with a space, or another blank."""
+    pool, offsets = symbols.texts()
+    if not len(pool):
+        return np.empty(0, np.int64)
+    starts, ends = offsets[:-1], offsets[1:]
+    first, last = pool[np.minimum(starts + 1, len(pool) - 1)], pool[ends - 1]
+    blank = ((last == _SPACE) | ((last >= _TAB) & (last <= _RETURN))) | (
+        (first == _SPACE) | ((first >= _TAB) & (first <= _RETURN))
+    )
+    return np.flatnonzero(is_text & blank & (ends - starts > 1))
+
+
+def _find_one(symbols: Symbols, ids: npt.NDArray[np.int32], wanted: npt.NDArray[np.int64]) -> str | None:
+    """Return the text of the first of the wanted constants in a column."""
+    found = np.isin(ids, wanted) if len(wanted) else np.zeros(0, np.bool_)
+    return str(symbols.value(int(ids[np.argmax(found)]))) if found.any() else None
 
 
 def compute_time_divisor(data: Dataset) -> Fraction:

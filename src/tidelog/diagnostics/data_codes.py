@@ -100,4 +100,14 @@ DATA_CODES = (
         law="a duration is a number of seconds, and numbers without a unit are counted as they are",
         help="name the unit of the times in a schema (`tidelog infer` prints one), or write ranges without units",
     ),
+    DiagnosticEntry(
+        "TL212",
+        "text with spaces at its ends",
+        Example(
+            "situation",
+            'a row of a CSV file is `o2 ,3`, so that its order is "o2 ", which is not the order "o2" of another file.',
+            "remove the space from the file.",
+        ),
+        law='spaces count: "o2 " and "o2" are different constants',
+    ),
 )

@@ -102,4 +102,25 @@ PIPELINE_CODES = (
         ),
         law="Spark runs in a Java process beside tidelog, and a job ends with it",
     ),
+    DiagnosticEntry(
+        "TL813",
+        "columns that Spark may not be asked for",
+        Example(
+            "situation",
+            "`reason` is called in a function of a declarative pipeline, without the columns of its DataFrames.",
+            'declare them: schemas={"Hot": "turbine STRING, time TIMESTAMP"}.',
+        ),
+        law="a function of a declarative pipeline may not analyse a DataFrame: its tables may not exist yet",
+    ),
+    DiagnosticEntry(
+        "TL814",
+        "a streaming pipeline on Spark Connect",
+        Example(
+            "situation",
+            '`tidelog run --remote sc://host:15002` is given a pipeline file with mode = "stream".',
+            "run it with `--master`, on the machines of the server.",
+        ),
+        law="a streaming pipeline writes its batches in the process that starts it, and over Spark Connect they are "
+        "written by the server",
+    ),
 )

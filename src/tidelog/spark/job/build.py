@@ -32,6 +32,7 @@ from tidelog.spark.job.fact_frames import (
     require_no_operations,
     select_fact_columns,
 )
+from tidelog.spark.job.fact_schemas import FactFrame, describe_fact_frames
 from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, require_correctable, to_options
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import require_state_store
@@ -112,7 +113,8 @@ def build_job(
     if options.awaiting is not None:
         program = program.with_temporal_query(query)
     check_program(program, Target("stream", (query,), options.timeline))
-    inputs = _sort_inputs(program, facts, options)
+    frames = describe_fact_frames(facts, options)
+    inputs = _sort_inputs(program, frames, options)
     require_known_predicates([query], known_predicates(program, facts))
     split = plan_distribution(
         program,
@@ -123,7 +125,7 @@ def build_job(
     buckets = options.buckets or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     plan, columns = _plan(program, query, split, inputs, replace(options, buckets=buckets))
     background = tuple(wire_format.pack_dataset(inputs.background))
-    sent = {name: (frame, inputs.columns[name]) for name, frame in facts.items() if name in inputs.sent}
+    sent = {name: (frame, inputs.columns[name]) for name, frame in frames.items() if name in inputs.sent}
     selected = {name: (select_fact_columns(frame, found), found) for name, (frame, found) in sent.items()}
     job = JobInput(plan, selected, background, options)
     if inputs.kind != "batch":
@@ -138,14 +140,14 @@ def build_job(
     return JobOutput(frame, split, plan, columns)
 
 
-def _sort_inputs(program: Program, facts: Mapping[str, DataFrame], options: JobOptions) -> _Inputs:
-    streaming = any(frame.isStreaming for frame in facts.values())
+def _sort_inputs(program: Program, facts: Mapping[str, FactFrame], options: JobOptions) -> _Inputs:
+    streaming = any(frame.streaming for frame in facts.values())
     kind = "streaming" if streaming else "backfill" if options.backfill else "batch"
     require_applicable(kind, options)
     require_correctable(options)
     columns = find_all_columns(program, facts)
     if streaming:
-        sent = {name for name, frame in facts.items() if frame.isStreaming}
+        sent = {name for name, frame in facts.items() if frame.streaming}
     else:
         # Without a stream, a job knows facts without a time as background; a plain batch job has no need to.
         all_sent = not (options.backfill or options.awaiting)

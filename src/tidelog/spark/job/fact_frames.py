@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from tidelog.data.table_reader import read_arrow_columns
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.wording import suggest
+from tidelog.spark.job.fact_schemas import FactFrame
+from tidelog.spark.job.struct_types import declare_columns
 from tidelog.spark.plan.fact_columns import FactColumns
 from tidelog.spark.worker.fact_packer import describe_operation
 
@@ -32,7 +34,7 @@ _LAW = (
 )
 
 
-def find_all_columns(program: Program, facts: Mapping[str, DataFrame]) -> dict[str, FactColumns]:
+def find_all_columns(program: Program, facts: Mapping[str, FactFrame]) -> dict[str, FactColumns]:
     """Find the columns of all fact DataFrames; raise all errors at once."""
     arities = program.predicates
     columns: dict[str, FactColumns] = {}
@@ -44,7 +46,7 @@ def find_all_columns(program: Program, facts: Mapping[str, DataFrame]) -> dict[s
             problems.append(Diagnostic("TL302", f"there are facts of {name}, but no rule has it", help=help))
             continue
         try:
-            columns[name] = find_fact_columns(name, frame, arities[name])
+            columns[name] = find_fact_columns(name, frame.fields, arities[name])
         except TidelogError as error:
             problems += error.diagnostics
     if problems:
@@ -52,9 +54,8 @@ def find_all_columns(program: Program, facts: Mapping[str, DataFrame]) -> dict[s
     return columns
 
 
-def find_fact_columns(predicate: str, frame: DataFrame, arity: int | None) -> FactColumns:
-    """Find the arguments and times of a fact DataFrame. `arity` is that of the rules, if they have the predicate."""
-    fields = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+def find_fact_columns(predicate: str, fields: Sequence[tuple[str, str]], arity: int | None) -> FactColumns:
+    """Find the arguments and times among (name, type). `arity` is that of the rules, if they have the predicate."""
     times = {name.lower(): (name, kind) for name, kind in fields if name.lower() in _TIME_COLUMNS}
     args = tuple((name, kind) for name, kind in fields if name.lower() not in _TIME_COLUMNS)
     # A column `op` is an argument if the rules have one more argument than there are other columns.
@@ -107,13 +108,17 @@ def require_no_operations(columns: Iterable[FactColumns]) -> None:
         raise TidelogError(problems)
 
 
-def select_fact_columns(frame: DataFrame, columns_of_facts: FactColumns) -> DataFrame:
-    """Select the columns of a fact DataFrame under the names that workers expect."""
-    names = {field.name.lower(): field.name for field in frame.schema.fields}
-    columns = [frame[f"`{name}`"].alias(f"arg{i + 1}") for i, (name, _) in enumerate(columns_of_facts.args)]
-    times = [frame[f"`{names[role]}`"].alias(role) for role, _ in columns_of_facts.times]
-    op = [] if columns_of_facts.op is None else [frame[f"`{columns_of_facts.op}`"].alias("op")]
-    return frame.select(*columns, *times, *op)
+def select_fact_columns(given: FactFrame, columns: FactColumns) -> DataFrame:
+    """Select the columns of a fact DataFrame under the names that workers expect; cast to types that were declared."""
+    frame, names = given.frame, {name.lower(): name for name, _ in given.fields}
+    renamed = {f"arg{i + 1}": column for i, column in enumerate(columns.args)}
+    renamed |= {role: (names[role], kind) for role, kind in columns.times}
+    if columns.op is not None:
+        renamed["op"] = columns.op, dict(given.fields)[columns.op]
+    if not given.declared:
+        return frame.select(*(frame[f"`{name}`"].alias(new) for new, (name, _) in renamed.items()))
+    selected = frame.select(*(frame[f"`{name}`"].cast(kind).alias(new) for new, (name, kind) in renamed.items()))
+    return declare_columns(selected, ", ".join(f"{new} {kind}" for new, (_, kind) in renamed.items()))
 
 
 def find_time_type(columns: Mapping[str, FactColumns], whole: bool) -> str:
@@ -135,7 +140,7 @@ def find_time_type(columns: Mapping[str, FactColumns], whole: bool) -> str:
 
 
 def collect_background(
-    program: Program, given: Dataset | None, facts: Mapping[str, DataFrame], columns: Mapping[str, FactColumns]
+    program: Program, given: Dataset | None, facts: Mapping[str, FactFrame], columns: Mapping[str, FactColumns]
 ) -> Dataset:
     """Collect the facts that every bucket knows from the start: `given`, and DataFrames that are not streaming."""
     data = read_time_arguments(program, given or Dataset())

@@ -9,6 +9,7 @@ from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.spark.job.connect import is_connect_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,9 @@ def explain_lost_java(spark: SparkSession, log: str | None) -> Iterator[None]:
 
     Once it has ended, every call of PySpark fails with an error of the network, such as `Connection refused`.
     """
+    if is_connect_session(spark):  # Java runs elsewhere
+        yield
+        return
     process = getattr(spark.sparkContext._gateway, "proc", None)
     _silence_lost_counters(spark)
     try:

@@ -63,11 +63,13 @@ def summarise_batch(
     totals = dict.fromkeys(("facts_in", "answers", "late"), 0)
     seconds: dict[BucketAddress, float] = {}
     notes: dict[str, None] = {}
+    warnings: dict[str, None] = {}
     restored: list[tuple[int, float]] = []
     costs: dict[str, dict[BucketAddress, tuple[int, float]]] = {}
     for step in steps:
         for key in totals:
             totals[key] += step.get(key, 0)
+        warnings |= dict.fromkeys(step.get("unit_warnings", ()))
         if "bucket" not in step:
             continue
         where = step["stage"], step["bucket"]
@@ -102,6 +104,7 @@ def summarise_batch(
         "watermark": format_time(min(clocks)) if clocks else None,
         "notes": list(notes),
         **({"unmatched": sum(unmatched)} if unmatched else {}),
+        "unit_warnings": list(warnings)[:1],
         **({"restored": _summarise_restored(restored)} if restored else {}),
     }
 

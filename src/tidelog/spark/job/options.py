@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from tidelog.compiler.compiled_program import Memory
 from tidelog.data.dataset import Dataset
@@ -19,6 +19,10 @@ from tidelog.timeline.interval import Time, TimelineName
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+#: The columns of a DataFrame: `"turbine STRING, time TIMESTAMP"`, or Spark's own class.
+SchemaLike: TypeAlias = "str | StructType"
 
 #: The options that only some kinds of jobs have.
 _OPTIONS_BY_KIND = {
@@ -56,6 +60,9 @@ class JobOptions:
 
     #: Rows of sources that cannot be read, as JSON in a column `row`: set aside as well, or the job fails at the first.
     bad_rows: Sequence[DataFrame] = ()
+    #: The columns of fact DataFrames, by predicate: `{"Hot": "turbine STRING, time TIMESTAMP"}`. The job is then built
+    #: without asking Spark about these DataFrames, as functions of declarative pipelines must.
+    schemas: Mapping[str, SchemaLike] | None = None
     #: The names of the arguments of answers. Default: `arg1`, `arg2`, ...
     names: Sequence[str] | None = None
 
@@ -106,6 +113,7 @@ class JobKeywords(TypedDict, total=False):
     timeline: TimelineName | None
     set_aside: bool
     bad_rows: Sequence[DataFrame]
+    schemas: Mapping[str, SchemaLike] | None
     names: Sequence[str] | None
     between: tuple[TimeLike, TimeLike] | None
     delay: DelayLike

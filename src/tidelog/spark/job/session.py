@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.spark.job.connect import connect, is_connect_address
 from tidelog.spark.job.java import prepare_java_home
 
 if TYPE_CHECKING:
@@ -59,9 +60,13 @@ def session(
 ) -> SparkSession:
     """Return the running session, or start a new one.
 
-    `log` names a file for Spark's own warnings, and for what workers print; neither is shown otherwise.
+    `log` names a file for Spark's own warnings, and for what workers print; neither is shown otherwise. A master
+    `sc://host:15002` is a server of Spark Connect.
     """
     spark_session = _import_spark_session()
+    if master is not None and is_connect_address(master):
+        _silence_pyspark()
+        return connect(master, {**_SETTINGS, **(settings or {})})
     if _is_running():
         return spark_session.builder.getOrCreate()
     wanted = {**_SETTINGS, **(settings or {})}

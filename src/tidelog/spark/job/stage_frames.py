@@ -11,6 +11,7 @@ from uuid import uuid4
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.awaiting.awaited_worker import make_awaiter
 from tidelog.spark.job.options import JobOptions
+from tidelog.spark.job.struct_types import declare_columns, read_struct_type
 from tidelog.spark.plan.bucket_keys import choose_bucket_keys
 from tidelog.spark.plan.fact_columns import FactColumns
 from tidelog.spark.plan.job_plan import AwaitedStagePlan, JobPlan, StagePlan
@@ -38,6 +39,7 @@ def build_streaming_frame(spark: SparkSession, job: JobInput) -> DataFrame:
     from tidelog.spark.awaiting.awaited_operator import AwaitedProcessor
     from tidelog.spark.worker.stateful_operator import BucketProcessor
 
+    row_type = read_struct_type(packed_rows.ROW_SCHEMA)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     keys = choose_bucket_keys(job.plan.max_buckets, partitions)
     clocks = [_read_wake_clock(spark, job, keys)]
@@ -46,7 +48,7 @@ def build_streaming_frame(spark: SparkSession, job: JobInput) -> DataFrame:
         timed = name not in job.options.clocked
         packed = frame.mapInArrow(
             make_fact_packer(job.plan, columns, keys, timed=timed, set_aside=job.options.set_aside),
-            packed_rows.TIMED_ROW_SCHEMA if timed else packed_rows.ROW_SCHEMA,
+            read_struct_type(packed_rows.TIMED_ROW_SCHEMA if timed else packed_rows.ROW_SCHEMA),
         )
         (clocks if timed else others).append(packed)
     others += _pack_bad_rows(job, keys)
@@ -60,27 +62,26 @@ def build_streaming_frame(spark: SparkSession, job: JobInput) -> DataFrame:
         mode = "eventTime" if stage.number == 0 else "none"
         initial = job.options.initial
         saved = None if initial is None else _saved_buckets(spark, initial, stage.number, keys)
-        packed = packed.groupBy("bucket").transformWithStateInPandas(
-            processor, packed_rows.ROW_SCHEMA, "append", mode, saved
-        )
-    return packed
+        grouped = declare_columns(packed, row_type).groupBy("bucket")
+        packed = grouped.transformWithStateInPandas(processor, row_type, "append", mode, saved)
+    return declare_columns(packed, row_type)
 
 
 def build_batch_frame(spark: SparkSession, job: JobInput, last: Time) -> DataFrame:
     """Build the packed rows of a batch job, with one function per stage; `last` is the clock at the end."""
-    plan = job.plan
+    plan, row_type = job.plan, read_struct_type(packed_rows.ROW_SCHEMA)
     keys = tuple(range(plan.max_buckets))
     wakes = [
         (bucket, stage.number, packed_rows.WAKE, b"") for stage in plan.all_stages for bucket in range(stage.buckets)
     ]
-    frames = [spark.createDataFrame(wakes, packed_rows.ROW_SCHEMA)]
+    frames = [spark.createDataFrame(wakes, row_type)]
     for frame, columns in job.facts.values():
         pack = make_fact_packer(plan, columns, keys, timed=False, set_aside=job.options.set_aside)
-        frames.append(frame.mapInArrow(pack, packed_rows.ROW_SCHEMA))
-    packed = _union([*frames, *_pack_bad_rows(job, keys)])
+        frames.append(frame.mapInArrow(pack, row_type))
+    packed = declare_columns(_union([*frames, *_pack_bad_rows(job, keys)]), row_type)
     for stage in plan.all_stages:
         partitioned = packed.repartitionById(plan.max_buckets, packed.bucket)
-        packed = partitioned.mapInArrow(_make_worker(job, stage, last), packed_rows.ROW_SCHEMA)
+        packed = partitioned.mapInArrow(_make_worker(job, stage, last), row_type)
     return packed
 
 
@@ -114,13 +115,13 @@ def _make_worker(job: JobInput, stage: StagePlan | AwaitedStagePlan, last: Time)
 
 def _pack_bad_rows(job: JobInput, keys: tuple[int, ...]) -> list[DataFrame]:
     pack = make_bad_row_packer(keys, set_aside=job.options.set_aside)
-    return [frame.mapInArrow(pack, packed_rows.ROW_SCHEMA) for frame in job.options.bad_rows]
+    return [frame.mapInArrow(pack, read_struct_type(packed_rows.ROW_SCHEMA)) for frame in job.options.bad_rows]
 
 
 def _saved_buckets(spark: SparkSession, initial: DataFrame, stage: int, keys: tuple[int, ...]) -> GroupedData:
     """Select the saved buckets of a stage, under the keys that its operator uses."""
     own = initial.where(initial.stage == stage)
-    known = spark.createDataFrame(list(enumerate(keys)), "place int, key int")
+    known = spark.createDataFrame(list(enumerate(keys)), read_struct_type("place int, key int"))
     return own.join(known, own.bucket == known.place).selectExpr("key as bucket", "number", "chunk").groupBy("bucket")
 
 

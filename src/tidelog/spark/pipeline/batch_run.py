@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tidelog.errors import TidelogError
 from tidelog.spark.job.failures import to_tidelog_error
 from tidelog.spark.job.session import query_settings
@@ -21,6 +23,9 @@ def run_batch(prepared: PreparedPipeline) -> Progress:
         job = prepared.build_job()
         frame = job.frame.persist()
         try:
+            if not job.columns.time.startswith("timestamp"):
+                warnings = (json.loads(row[0]).get("unit_warnings", ()) for row in job.stats(frame).collect())
+                progress.unit_warning = next((message for found in warnings for message in found), None)
             progress.answers = prepared.open_sink(p.answers).write_all(job.answers(frame))
             if p.aside:
                 progress.aside = prepared.open_sink(p.aside).write_all(job.set_aside(frame))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.data.dataset import Dataset
 from tidelog.spark.job.build import build_job
+from tidelog.spark.job.connect import count_cores
 from tidelog.spark.job.options import JobOptions
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import STATE_STORE_SETTINGS, query_settings
@@ -113,7 +114,7 @@ def prepare_pipeline(spark: SparkSession, pipeline: Pipeline) -> PreparedPipelin
     found = check_facts(pipeline, background, describe_frames(frames, pipeline))
     pipeline = replace(pipeline, warnings=(*pipeline.warnings, *found))
     existing = read_record(spark, pipeline) if pipeline.streaming else None
-    buckets = pipeline.buckets or (existing.buckets if existing else spark.sparkContext.defaultParallelism)
+    buckets = pipeline.buckets or (existing.buckets if existing else count_cores(spark))
     record = build_record(pipeline, buckets)
     if existing:
         record = reconcile_records(existing, record, pipeline)

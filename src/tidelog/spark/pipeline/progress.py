@@ -27,6 +27,8 @@ class Progress:
     at: Time | None = None
     #: What could not be carried over from the state of other rules.
     notes: dict[str, None] = field(default_factory=dict)
+    #: The message of TL211, if the times of facts seem to be milliseconds, and rules have durations.
+    unit_warning: str | None = None
     #: The engines that the first batch restored from their state, if any (`buckets`, `bytes`, `seconds` of the
     #: slowest); and the seconds from the start until that batch was done.
     restored: Mapping[str, Any] | None = None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact, Value
+from tidelog.spark.job.connect import is_connect_session
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.pipeline.hadoop_files import HadoopFolder
 from tidelog.spark.pipeline.pipeline_config import FILE_FORMATS, Sink
@@ -82,9 +83,14 @@ class SinkWriter:
 
     def require_absent(self) -> None:
         """Raise TL809 if the path of a batch job exists, unless it may be overwritten."""
+        if is_connect_session(self.spark):
+            return  # `_write_all_files` finds out
         if self.sink.format in FILE_FORMATS and not self.sink.overwrite and self._folder().exists():
-            help = "delete it, choose another path, or set overwrite = true"
-            raise TidelogError(Diagnostic("TL809", f"{self.sink.path} exists already", self.sink.place, help=help))
+            raise TidelogError(self._exists_error())
+
+    def _exists_error(self) -> Diagnostic:
+        help = "delete it, choose another path, or set overwrite = true"
+        return Diagnostic("TL809", f"{self.sink.path} exists already", self.sink.place, help=help)
 
     def write_all(self, frame: DataFrame) -> int:
         """Write all rows of a batch job; files appear once all of them are written. Return the number of rows."""
@@ -109,6 +115,9 @@ class SinkWriter:
 
     def _write_all_files(self, frame: DataFrame, rows: int) -> None:
         assert self.sink.path is not None
+        if is_connect_session(self.spark):
+            self._write_files_by_spark(frame)
+            return
         parent, _, name = self.sink.path.rstrip("/").rpartition("/")
         folder = HadoopFolder(self.spark, parent)
         staged = f"_{name}.staged"
@@ -116,6 +125,17 @@ class SinkWriter:
         self._writer(files).mode("overwrite").save(f"{parent}/{staged}")
         folder.delete(name)
         folder.rename(staged, name)
+
+    def _write_files_by_spark(self, frame: DataFrame) -> None:
+        """Let Spark write the files: over Spark Connect, nothing here can rename a folder of its file systems."""
+        from pyspark.errors import PySparkException
+
+        try:
+            self._writer(frame).mode("overwrite" if self.sink.overwrite else "error").save(self.sink.path)
+        except PySparkException as problem:
+            if problem.getCondition() != "PATH_ALREADY_EXISTS":
+                raise
+            raise TidelogError(self._exists_error()) from None
 
     def _writer(self, frame: DataFrame) -> Any:
         return frame.write.format(self.sink.format).options(**self.sink.options).mode("append")

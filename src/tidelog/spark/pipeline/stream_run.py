@@ -223,6 +223,7 @@ class StreamRun:
         progress.silenced += figures.get("silenced", 0)
         progress.aside += figures.get("aside", 0)
         progress.notes |= dict.fromkeys(figures.pop("notes"))
+        progress.unit_warning = progress.unit_warning or next(iter(figures.pop("unit_warnings")), None)
         progress.held = sum(figures["held"].values())
         if clock is not None and clock not in ("inf", "-inf"):
             progress.watermark, progress.at = figures["watermark"], Fraction(clock)

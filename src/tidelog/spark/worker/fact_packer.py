@@ -11,10 +11,12 @@ import numpy as np
 
 from tidelog.data import wire_format
 from tidelog.data.bad_rows import MOST_ERRORS
+from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import OPERATIONS, is_deletion, mark_deletions, read_operations, strip_mark
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_reader import read_arrow_columns
+from tidelog.data.time_units import find_unit_warnings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.hidden_predicates import TIMES
 from tidelog.spark.plan.fact_columns import FactColumns
@@ -95,7 +97,10 @@ def pack_batch(job: JobPlan, shape: FactColumns, batch: Any, timed: bool, set_as
     for relation in mark_deletions(columns, deleted).relations.values():
         yield from route_input_facts(job, symbols, tick, dates, relation, timed)
     # Count here, where each fact occurs once: later some are copied.
-    yield Row(0, OUTPUT_STAGE, STATS, json.dumps({"facts_in": batch.num_rows}).encode())
+    figures: dict[str, Any] = {"facts_in": batch.num_rows}
+    if warnings := [found.message for found in find_unit_warnings(job.program.rules, Dataset(symbols, columns))]:
+        figures["unit_warnings"] = warnings
+    yield Row(0, OUTPUT_STAGE, STATS, json.dumps(figures).encode())
 
 
 def route_input_facts(
