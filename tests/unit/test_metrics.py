@@ -14,7 +14,8 @@ from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -26,8 +27,9 @@ from shell import Shell, drop_compilation_notice, start_command
 from tidelog.errors import TidelogError
 from tidelog.metrics.figures import StreamFigures
 from tidelog.metrics.job_board import BoardGroup, MetricsBoard
-from tidelog.metrics.metric_names import METRICS, STEP_BOUNDS
+from tidelog.metrics.metric_names import FACTS, METRICS, STEP_BOUNDS
 from tidelog.metrics.prometheus_server import serve_metrics
+from tidelog.metrics.stream_observer import MetricsObserver
 from tidelog.page.live_board import LiveBoard
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -135,6 +137,13 @@ def test_dates_have_a_lag_and_all_answers_are_counted() -> None:
         figures.end()
         assert get(port, "/healthz") == (503, "ended\n")
         assert get(port, "/readyz")[0] == 503
+
+
+def test_deletions_count_as_facts_of_their_predicate() -> None:
+    figures = StreamFigures()
+    observer = MetricsObserver(figures, "Overdue", lambda: 0)
+    observer.facts(cast(Any, SimpleNamespace(relations={("Paid", 1): [1, 2], ("-Paid", 1): [3]})))
+    assert figures.read()[FACTS] == {"Paid": 3}
 
 
 def test_the_histogram_counts_every_step_once() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from tidelog.data.deletions import strip_mark
 from tidelog.metrics.figures import StreamFigures
 from tidelog.metrics.metric_names import ANSWERS, BAD_ROWS, FACTS, LATE, RULES
 
@@ -38,7 +39,7 @@ class MetricsObserver:
     def facts(self, data: Dataset) -> None:
         counts: Counter[str] = Counter()
         for (predicate, _), relation in data.relations.items():
-            counts[predicate] += len(relation)
+            counts[strip_mark(predicate)] += len(relation)
         self._figures.add(FACTS, counts)
         # A counter that is 0 exists: alerts on its increase then notice the first late fact.
         self._figures.add(LATE, dict.fromkeys(counts, 0))
