@@ -38,7 +38,7 @@ test: $(VENV)/.dev $(VENV)/.docs  ## lint, types, all tests, and the documentati
 # beside the others; where Maven Central or Chromium is missing, they are skipped and say so.
 ci: $(VENV)/.ci  ## what continuous integration runs: `test`, `test-kafka` and `test-browser` in one
 	$(MAKE) --jobs=3 $(CHECKS) chromium
-	$(BIN)/pytest $(PYTEST_FLAGS) -m 'not faults and not cluster'
+	$(BIN)/pytest $(PYTEST_FLAGS) -m 'not faults and not cluster and not connect'
 
 lint: $(VENV)/.dev  ## style and formatting
 	$(BIN)/ruff check .
