@@ -78,7 +78,7 @@ def find_fact_columns(predicate: str, fields: Sequence[tuple[str, str]], arity: 
     for name, kind in args:
         if _base(kind) in ("array", "map", "struct", "binary", "variant", "interval"):
             problem(f"the column `{name}` of type {kind} cannot be an argument", "cast it to a string or a number")
-    if op is not None and frame.schema[op].dataType.simpleString() != "string":
+    if op is not None and dict(fields)[op] != "string":
         problem(f"the column `{op}` cannot say whether a row is deleted", f"use strings: {', '.join(OPERATIONS)}")
     for role, (name, kind) in times.items():
         if role == "closed" and kind != "string":
