@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.key_arguments import find_key_arguments
 from tidelog.data.relation import Key, Relation
+from tidelog.engine.agenda import ANSWERS, schedule
 from tidelog.engine.fact_store import Store
 from tidelog.engine.store_parts import replace_part, take_part
+from tidelog.engine.store_tables import ARGS, LENGTH, N_ATOMS, START, find_atoms
 from tidelog.engine.stream_kernel import CHANGES, CLOSED, EVALUATED, FRONTIER, JUDGED, NOW, REPORTED
 from tidelog.errors import TidelogError
 from tidelog.language.core_rules import Aggregation
@@ -199,7 +201,13 @@ class Part:
 
     def replace_in(self, evaluation: Evaluation, plan: KeyPlan, wanted: Bools) -> None:
         """Put what belongs to the keys into an evaluation at the same position."""
-        replace_part(evaluation.store, self.store, plan.positions, wanted)
+        store, task = evaluation.store, evaluation.task
+        replace_part(store, self.store, plan.positions, wanted)
+        # An answer that ends where rules were evaluated last looks as if it went on: look at it again right after.
+        for atom in find_atoms(task.query, store.atoms, store.meta[N_ATOMS]).tolist():
+            place, start, length = (int(store.atoms[atom, column]) for column in (ARGS, START, LENGTH))
+            if length and wanted[store.args[place + plan.answer]]:
+                schedule(int(store.iv[start + length - 1, 1]) + task.ahead + 1, atom, ANSWERS, store.agenda)
         if evaluation.numbers is not None and self.numbers is not None:
             evaluation.numbers.replace_part(self.numbers, plan.columns, wanted)
         evaluation.at[JUDGED], evaluation.at[CHANGES] = -1, min(evaluation.at[CHANGES], self.at[CHANGES])
