@@ -10,7 +10,6 @@ from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
 from tidelog.streaming.answers import AnswerColumns, Answers, StreamStep
-from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import Time, format_time
 
 if TYPE_CHECKING:
@@ -95,24 +94,9 @@ def add_change_columns(plain: Sheet, changes: Sequence[tuple[Sign, Time]]) -> Sh
 class ChangeStep(StreamStep):
     """The record of a step whose answers are changes: `answers` has those taken back, then those added."""
 
-    __slots__ = ("_known", "_removed")
-
-    def __init__(
-        self,
-        clock: int,
-        grid: Grid,
-        facts_in: int,
-        window_facts: int,
-        history_atoms: int,
-        nanoseconds: int,
-        answers: tuple[AnswerColumns, int, int],
-        late: Answers,
-        removed: tuple[AnswerColumns, int, int] | None = None,
-        known: Time | None = None,
-    ) -> None:
-        super().__init__(clock, grid, facts_in, window_facts, history_atoms, nanoseconds, answers, late)
-        self._removed = removed
-        self._known = known
+    #: None if no answer was taken back, and if the changes were known at the clock of the step.
+    _removed: tuple[AnswerColumns, int, int] | None = None
+    _known: Time | None = None
 
     @staticmethod
     def of(
@@ -122,9 +106,10 @@ class ChangeStep(StreamStep):
         known: Time | None = None,
     ) -> ChangeStep:
         """Return a step with the changes of its answers, which were known at a clock: its own unless given."""
-        nanoseconds = round(step.seconds * 1e9)
         held = step.facts_in, step.window_facts, step.history_atoms
-        return ChangeStep(step._clock, step._grid, *held, nanoseconds, added, step._late, removed, known)
+        changed = ChangeStep(step._clock, step._grid, *held, round(step.seconds * 1e9), added, step._late)
+        changed._removed, changed._known = removed, known
+        return changed
 
     def __len__(self) -> int:
         _, first, last = self._answers

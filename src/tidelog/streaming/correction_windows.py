@@ -24,7 +24,7 @@ from tidelog.errors import TidelogError
 from tidelog.jit import kernel
 from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answer_segments import TimedRows, find_differences
-from tidelog.streaming.answers import AnswerColumns
+from tidelog.streaming.answers import AnswerColumns, StreamStep
 from tidelog.streaming.arrival_order import Arrived
 from tidelog.streaming.arrivals import Relations
 from tidelog.streaming.corrections import Corrections
@@ -158,18 +158,10 @@ class Window:
                 reasoner.speculation = None
                 self.note()
             reasoner.facts_taken += count
-            step = ChangeStep(
-                clock,
-                evaluation.grid,
-                count,
-                finite + kept,
-                endless,
-                spent,
-                (changes.added, added[number], added[number + 1]),
-                NO_FACTS,
-                (changes.removed, removed[number], removed[number + 1]),
-            )
-            reasoner.last_step = step
+            gained = changes.added, added[number], added[number + 1]
+            lost = changes.removed, removed[number], removed[number + 1]
+            plain = StreamStep(clock, evaluation.grid, count, finite + kept, endless, spent, gained, NO_FACTS)
+            step = reasoner.last_step = ChangeStep.of(plain, lost, gained)
             yield step
 
 

@@ -36,6 +36,7 @@ from tidelog.language.syntax import Comparison as Comparison
 from tidelog.language.syntax import Constant as Constant
 from tidelog.language.syntax import Expression as Expression
 from tidelog.language.syntax import Formula as Formula
+from tidelog.language.syntax import Group as Group
 from tidelog.language.syntax import Literal as Literal
 from tidelog.language.syntax import Operation as Operation
 from tidelog.language.syntax import Rule as Rule
