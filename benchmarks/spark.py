@@ -70,13 +70,16 @@ def cpu_seconds() -> float:
     return found
 
 
-#: With corrections, late rows are those of so many files before.
+#: With corrections: by how many files late rows are late, at most.
 LATE_FILES = 2
 
 
 def generate(folder: Path, rows: int, keys: int, files: int, first: int = 0, late: float = 0) -> None:
-    """Readings of so many machines, in files that come one after the other; a machine reads hot ten times in ten
-    minutes, whatever their number. A part of the rows may be late, from the files before."""
+    """Write readings of `keys` machines into files that follow each other in time.
+
+    A machine reads hot ten times in ten minutes, whatever their number. A part of the rows, `late`, belongs to the
+    files before.
+    """
     choose = np.random.default_rng(first)
     each = rows // files
     span = span_of(each, keys)
@@ -94,7 +97,7 @@ def generate(folder: Path, rows: int, keys: int, files: int, first: int = 0, lat
 
 
 def span_of(rows: int, keys: int) -> int:
-    """The seconds that a file of so many rows is about."""
+    """Return how many seconds a file with `rows` rows covers."""
     return max(60, rows // keys * 60)
 
 
@@ -114,7 +117,7 @@ class Run:
 
 
 def run(frame: DataFrame, checkpoint: Path, batches: int, count: Callable[[DataFrame], int] | None = None) -> Run:
-    """Runs a stream over all its files, of which each is a batch."""
+    """Run a stream over all its files, one batch per file."""
     found = [0]
     marks: list[tuple[float, float]] = []
 
