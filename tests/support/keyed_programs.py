@@ -13,6 +13,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from strategies import Case, Features, bound_variables, cases
+from tidelog.language.parser import build_group
 from tidelog.language.syntax import (
     Atom,
     Binary,
@@ -20,6 +21,7 @@ from tidelog.language.syntax import (
     Comparison,
     Constant,
     Formula,
+    Group,
     Literal,
     Rule,
     Term,
@@ -68,6 +70,8 @@ def lift_case(draw: st.DrawFn, rule: Rule, lift: Lift) -> Rule:
 
     def widen(formula: Formula, allowed: set[str] | None) -> Formula:
         match formula:
+            case Group(literals=literals, alternatives=alternatives):
+                return build_group([widen_part(part, alternatives, allowed) for part in literals], None, alternatives)
             case Atom(predicate, args):
                 term: Term = draw(terms)
                 if isinstance(term, Variable) and allowed is not None and term.name not in allowed:
@@ -78,6 +82,12 @@ def lift_case(draw: st.DrawFn, rule: Rule, lift: Lift) -> Rule:
             case Binary():
                 return replace(formula, left=widen(formula.left, allowed), right=widen(formula.right, allowed))
         return formula
+
+    def widen_part(part: BodyLiteral, alternative: bool, allowed: set[str] | None) -> BodyLiteral:
+        """A literal of a group: an alternative or a negated one gets a constant, so that the rule stays safe."""
+        if not isinstance(part, Literal):
+            return part
+        return replace(part, formula=widen(part.formula, set() if alternative or part.negated else allowed))
 
     body: list[BodyLiteral] = [
         replace(part, formula=widen(part.formula, None)) if isinstance(part, Literal) and not part.negated else part
@@ -99,6 +109,8 @@ def _names(rule: Rule) -> set[str]:
     todo = [rule.head, *(part.formula for part in rule.body if isinstance(part, Literal))]
     while todo:
         match todo.pop():
+            case Group(literals=literals):
+                todo += [part.formula for part in literals if isinstance(part, Literal)]
             case Atom(name):
                 found.add(name)
             case Unary(_, _, arg):

@@ -7,6 +7,7 @@ follows from the facts that it names.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,9 +17,38 @@ from numeric_aggregates import Coarse, contributions, durations, group_bindings,
 from numeric_bodies import World, solve_body, take_condition
 from numeric_oracle import choose_scope
 from numeric_values import body_aggregates
-from oracle import Binding, Scope, Vector, below_boxes, disjunction, order, tables_of
+from oracle import (
+    Binding,
+    Evaluator,
+    Scope,
+    Table,
+    Vector,
+    below_boxes,
+    disjunction,
+    domain_of,
+    ground_atom,
+    groups_of,
+    order,
+    tables_of,
+    variables_of,
+)
 from tidelog.language.fact_text import format_fact
-from tidelog.language.syntax import Aggregate, AggregateFunction, Comparison, Condition, Fact, Rule, Value
+from tidelog.language.syntax import (
+    Aggregate,
+    AggregateFunction,
+    Atom,
+    Binary,
+    BodyLiteral,
+    Comparison,
+    Condition,
+    Fact,
+    Formula,
+    Group,
+    Literal,
+    Rule,
+    Unary,
+    Value,
+)
 from tidelog.proofs.proof_step import AggregateValue, CountedRow, ProofStep
 from tidelog.proofs.why_not import BlockedRule
 from tidelog.timeline.interval import INF, Interval
@@ -31,6 +61,22 @@ MOST_CELLS = 3_000
 def is_numeric(rule: Rule) -> bool:
     """Whether a rule computes: a condition, or a comparison that binds a variable."""
     return any(isinstance(literal, Condition) for literal in rule.body)
+
+
+def to_named_literal(literal: BodyLiteral) -> BodyLiteral:
+    """Return a literal with the predicates of its groups instead of the groups: rows name facts of these predicates."""
+
+    def rename(formula: Formula) -> Formula:
+        match formula:
+            case Group(predicate, args):
+                return Atom(predicate, args)
+            case Unary():
+                return replace(formula, arg=rename(formula.arg))
+            case Binary():
+                return replace(formula, left=rename(formula.left), right=rename(formula.right))
+        return formula
+
+    return replace(literal, formula=rename(literal.formula)) if isinstance(literal, Literal) else literal
 
 
 class NumericChecker:
@@ -62,7 +108,7 @@ class NumericChecker:
     def complaints_in(self, scope: Scope, step: ProofStep) -> Iterator[str]:
         assert step.rule is not None
         assert step.when is not None
-        model = tables_of(self.claim.facts, scope).definite
+        model = self.with_groups(tables_of(self.claim.facts, scope).definite, body_aggregates(step.rule.body), scope)
         alone = tables_of(step.premises, scope).definite
         world = World(scope, alone, model).for_rule(step.rule)
         held = scope.constant(False)
@@ -79,6 +125,20 @@ class NumericChecker:
             yield "not every aggregate is shown"
         for value in found:
             yield from self.value_complaints(replace(world, own=model), step.rule, value, step.binding, step.when)
+
+    def with_groups(self, table: Table, aggregates: Iterable[Aggregate], scope: Scope) -> Table:
+        """Add when the groups in the braces of aggregates hold; claims do not mention their predicates."""
+        found = dict(table)
+        literals = [literal for aggregate in aggregates for literal in aggregate.body]
+        groups = [g for literal in literals if isinstance(literal, Literal) for g in groups_of(literal.formula)]
+        for group in groups:
+            names = sorted(set(variables_of(group)))
+            for values in itertools.product(domain_of(self.rules, self.claim.facts), repeat=len(names)):
+                binding = dict(zip(names, values, strict=True))
+                held = Evaluator(scope, table, True, table).of_group(group, binding)
+                key = ground_atom(Atom(group.predicate, group.args), binding)
+                found[key] = disjunction(found.get(key, scope.constant(False)), held)
+        return found
 
     # Aggregates
 
@@ -152,10 +212,11 @@ class NumericChecker:
     ) -> Iterator[str]:
         """A row follows from the facts that it names: at its start, or at the times of the step at which it holds."""
         scope = world.scope
-        inside = replace(world.inside_braces(), own=tables_of(row.facts, scope).definite)
+        named = self.with_groups(tables_of(row.facts, scope).definite, [aggregate], scope)
+        inside = replace(world.inside_braces(), own=named)
         given = {**self.group(aggregate, binding, world), **row.binding}
         held = scope.constant(False)
-        for found, vector in solve_body(aggregate.body, given, inside):
+        for found, vector in solve_body([to_named_literal(literal) for literal in aggregate.body], given, inside):
             if given.items() <= found.items():
                 held = disjunction(held, vector)
         cells = [i for i, on in enumerate(scope.of_interval(row.when, definite=False)) if on]

@@ -308,6 +308,20 @@ def variables_of(formula: Formula) -> Iterator[str]:
             yield from variables_of(right)
 
 
+def groups_of(formula: Formula) -> Iterator[Group]:
+    """The groups of a formula, those inside others first."""
+    match formula:
+        case Group():
+            for inner in formulas_in(formula):
+                yield from groups_of(inner)
+            yield formula
+        case Unary(_, _, arg):
+            yield from groups_of(arg)
+        case Binary(_, _, left, right):
+            yield from groups_of(left)
+            yield from groups_of(right)
+
+
 def atoms_of(formula: Formula) -> Iterator[Atom]:
     yield from (atom for atom, _ in signed_atoms_of(formula, False))
 

@@ -16,6 +16,7 @@ from judge import MOST_CELLS, Claim, claimed_truth
 from numeric_proofs import NumericChecker, is_numeric
 from oracle import (
     FRESH,
+    Binding,
     Evaluator,
     Instance,
     Key,
@@ -26,16 +27,18 @@ from oracle import (
     below_boxes,
     compare,
     denominator_of,
+    disjunction,
     domain_of,
     formulas_of,
     ground_atom,
+    groups_of,
     negation,
     tables_of,
     times_of,
     variables_of,
 )
 from tidelog.language.fact_text import format_fact
-from tidelog.language.syntax import Atom, Comparison, Condition, Fact, Literal, Rule, Unary, Value
+from tidelog.language.syntax import Atom, Comparison, Condition, Fact, Literal, Rule, Unary, Value, Variable
 from tidelog.proofs.proof_step import ProofStep
 from tidelog.proofs.proof_tree import Proof
 from tidelog.proofs.why_not import BlockedRule, WhyNot
@@ -106,7 +109,6 @@ class Checker:
         while isinstance(head, Unary):
             head = head.arg
         assert isinstance(head, Atom)
-        instance = Instance(step.rule, binding)
         args = tuple(binding[t.name] if hasattr(t, "name") else t.value for t in head.args)
         if (head.predicate, args) != (step.fact.predicate, step.fact.args):
             yield "the head is another atom"
@@ -114,9 +116,12 @@ class Checker:
         scope = self.scope([step.fact, *premises], step.rule)
         if len(scope.cells) > MOST_CELLS:
             return
-        alone, model = tables_of(premises, scope), self.truth(negated_atoms(instance), scope)
-        body = instance.body(scope, alone.definite, model.possible, definite=True)
-        derived = below_boxes(scope, step.rule.head, body, definite=True)
+        alone, derived = tables_of(premises, scope), scope.constant(False)
+        for local in local_bindings(step.rule, step.binding, premises):
+            instance = Instance(step.rule, binding | local)
+            model = self.truth(negated_atoms(instance), scope)
+            body = instance.body(scope, alone.definite, model.possible, definite=True)
+            derived = disjunction(derived, below_boxes(scope, step.rule.head, body, definite=True))
         wanted = scope.of_interval(step.fact.interval, definite=False)
         if any(want and not have for want, have in zip(wanted, derived, strict=True)):
             named = ", ".join(map(format_fact, premises))
@@ -184,6 +189,18 @@ def cell_range(scope: Scope, interval: Interval) -> tuple[Time, Time]:
         return first, hi if hi == INF else Fraction(math.floor(hi) - (hi % 1 == 0 and not interval.hi_closed))
     cells = 2 * scope.denominator
     return interval.lo * cells + (not interval.lo_closed), interval.hi * cells - (not interval.hi_closed)
+
+
+def local_bindings(rule: Rule, binding: Mapping[str, Value], facts: Iterable[Fact]) -> Iterator[Binding]:
+    """Yield the ways to bind variables that only a group mentions: a step names none, for some values it must hold."""
+    groups = [group for formula in formulas_of(rule) for group in groups_of(formula)]
+    hidden = {name for group in groups for name in variables_of(group)} - {
+        term.name for group in groups for term in group.args if isinstance(term, Variable)
+    }
+    names = sorted(hidden - binding.keys())
+    values = sorted({value for fact in facts for value in fact.args}, key=str)
+    for chosen in itertools.product(values, repeat=len(names)):
+        yield dict(zip(names, chosen, strict=True))
 
 
 def negated_atoms(instance: Instance) -> set[Key]:
