@@ -27,6 +27,12 @@ A :- B Since(0,inf) C, X != Y, Top, Until(X, 1/2), not not, "a % b"(X).
 boxminus 3 A(not) :- ⊟[0,1] B, ◇⁻2 C(Since), Diamondminus[0,10min] (D until[1,2) E)
 P(x) :- Q(x) || Always(-2,-1) R(x), S(x)
 N(X, -Y * 2 mod 3 + count{ R(X), not S(X) }) :- not + 1 > not, last(0,inf){ distinct V, W : not Since(V, W) } >= 10min
+Or(or), And :- X > 1 or "a or b" = X and not (Or(and) OR or), or(Or), Orb or(And, B) and ⊟[0,1] C or, and
+    or D(X)  and E % or F
+and G or
+    H, count{ Or or And(X) } > or and (or) Since[0,1] I
+Or(X) :- And(X)
+And (X) :- Or
 M(min(X, count)) :- sum[0,1h]{ A * mod : Diamondminus[0,5] Open(X, A), not starts_with(A, "not") } / 2 != Not - not
 """
 
@@ -48,10 +54,10 @@ def each_of(*kinds: str) -> list[Any]:
 
 
 def operators(text: str, kind: str) -> set[int]:
-    """Where the parser finds operators and negations."""
+    """Where the parser finds operators, negations and connectives."""
     lark = load_grammar("tdl" if kind == "tdl" else "grammar", kind == "dmtl")
     tokens = [token for rule in split_rules(lark.lex(text)) for token in rule]
-    return {token.start_pos or 0 for token in tokens if token.type in ("PREFIX", "INFIX", "NOT")}
+    return {token.start_pos or 0 for token in tokens if token.type in ("PREFIX", "INFIX", "NOT", "OR", "AND")}
 
 
 @pytest.mark.parametrize("kind, text", each_of(*LEXERS))

@@ -12,6 +12,8 @@ import tidelog as tl
 from language_client import LanguageClient
 from locations import ROOT
 from tidelog.check_report import check
+from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.validation import rule_atoms
 from tidelog.language_server.occurrences import find_kind, find_occurrences
 from tidelog.language_server.project import Project
 from tidelog.language_server.rename import apply_edits, rename_at
@@ -354,20 +356,52 @@ def test_lenses_run_what_the_editor_shows(client: LanguageClient) -> None:
     assert client.request("workspace/executeCommand", command)["failed"] == 1
 
 
+def written_atoms(program: tl.Program) -> set[tuple[int, int, str]]:
+    """The place and the predicate of each atom as the parser reads it; a group has a predicate that nobody wrote."""
+    atoms = [atom for rule in program.rules for atom in rule_atoms(rule) if not is_hidden(atom.predicate)]
+    return {(atom.place.line, atom.place.column, atom.predicate) for atom in atoms if atom.place}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A, B, Boxplus[0,1] C :- D or E and F, (G or not H) Since[0,1] I, not (J, K), (L and M or N).",
+        "A :- D\n  or E % why\n  and not F.",
+        "Boxplus[0,1] (A(X + 1), B(X)) :- C(X), X > 1 or D(X), not (X = 2, E or F).",
+        "P(X) :- R(X), count{ (S(X, Y) or T(X, Y)), U or V } > 2.",
+        "Or :- And or Or, Top or B || D, E.",
+    ],
+)
+def test_the_predicates_of_groups_alternatives_and_several_heads_are_found(text: str) -> None:
+    found = {(at.span.line + 1, at.span.start + 1, at.name) for at in find_occurrences(text, "dmtl")}
+    assert found == written_atoms(tl.Program.parse(text))
+
+
+def test_predicates_in_groups_alternatives_and_several_heads_are_followed_and_renamed(client: LanguageClient) -> None:
+    name = "groups.dmtl"
+    text = "Wet, Alert :- On or Manual.\nBusy :- Diamondminus[0,5] (Alert, Manual), not (Alert or Off).\n"
+    (client.folder / name).write_text(text)
+    assert client.open(name) == []
+    inside = client.at(name, *find(text, "Alert or"))
+    assert places(client.request("textDocument/definition", inside)) == [(name, 0, 5)]
+    references = client.at(name, *find(text, "Manual.")) | {"context": {"includeDeclaration": True}}
+    assert places(client.request("textDocument/references", references)) == [(name, 0, 20), (name, 1, 34)]
+    for old, new in (("Alert", "Alarm"), ("Manual", "Forced"), ("Off", "Out"), ("Wet", "Damp")):
+        edit = client.request("textDocument/rename", client.at(name, *find(text, old)) | {"newName": new})
+        assert edit_all(client, edit) == {name: text.replace(old, new)}
+
+
 EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if find_kind(str(path)) in ("dmtl", "tdl"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_predicates_of_every_example_are_found_where_the_parser_finds_them(path: Path) -> None:
-    from tidelog.language.validation import rule_atoms
-
     program = tl.Program.load(path)
     kind = find_kind(str(path))
     assert kind is not None
     found = {(at.span.line + 1, at.span.start + 1, at.name) for at in find_occurrences(path.read_text(), kind)}
     if program.temporal is None:
-        atoms = [atom for rule in program.rules for atom in rule_atoms(rule)]
-        assert found == {(atom.place.line, atom.place.column, atom.predicate) for atom in atoms if atom.place}
+        assert found == written_atoms(program)
     else:
         rules = (*program.temporal.rules, *program.temporal.facts)
         temporal = [a for rule in rules for a in (rule.head, *(getattr(x, "atom", None) for x in rule.body)) if a]

@@ -26,8 +26,11 @@ _NUMBER = r"[0-9]+(?:\.[0-9]+|[ \t]*/[ \t]*[0-9]+(?!\w|\.[0-9]))?"
 _RANGE = r"(?=\s*(?:\[|[-+]?[0-9]|\(\s*[-+]?(?:[0-9]|inf\b)[^()\[\]]*,[^()\[\]]*[)\]]))"
 _WORDS = r"(?i:Diamondminus|Boxminus|Diamondplus|Boxplus|Sometime|Always|Since|Until)"
 _NOT = r"(?:not\b|(?i:not)\b(?!\s*\())(?!\s*(?:,|\)|\.|:-|\|\||<|>|=|!=|[-+*/]|$))"
-#: Between literals on one line, or at the beginning of a line, in front of another literal.
-_JOIN = r"(?:(?<=[\w)\]}\"]\s)(?i:or|and)|^(?:or|and))\b(?=\s+[\w(\"⊟⊞◇])"
+#: Between literals on one line, or after the indentation of a line, in front of another literal.
+_JOIN = (
+    r"(?:(?<=[\w)\]}\"][ \t])(?:(?:or|and)(?=\()|(?i:or|and)\b(?=\s+[\w(\"⊟⊞◇]|\s*(?:[%#]|$)))"
+    r"|(?:^|(?<=^\s)|(?<=\s\s))(?:or|and)\b(?=\s+[\w(\"⊟⊞◇]|\s*(?:[%#]|$)))"
+)
 _COMPARE = r"<=|>=|!=|==|=|<|>"
 _UPPER = r"[A-Z_]\w*"
 #: An aggregate has braces, possibly after a range; a function has arguments.

@@ -29,8 +29,8 @@ NAME = r"[^\W\d]\w*(?::[^\W\d]\w*)*"
 _FACT_NAME = re.compile(rf"\s*({NAME})")
 _FACT_SECTIONS = ("given", "expect", "expect only", "expect not")
 #: Tokens after which an atom may begin, and tokens that may follow an atom without arguments.
-_BEFORE_ATOM = frozenset({"_IF", "NOT", "CLOSE", "AT", "_BARS", "_COLON", "_LBRACE", "_COMMA", "_LPAR"})
-_AFTER_ATOM = frozenset({"_COMMA", "_IF", "_DOT", "INFIX", "_RPAR", "_RBRACE", "_BARS"})
+_BEFORE_ATOM = frozenset({"_IF", "NOT", "OR", "AND", "CLOSE", "AT", "_BARS", "_COLON", "_LBRACE", "_COMMA", "_LPAR"})
+_AFTER_ATOM = frozenset({"_COMMA", "_IF", "_DOT", "INFIX", "OR", "AND", "_RPAR", "_RBRACE", "_BARS"})
 _OPENING = frozenset({"_LPAR", "_GROUP", "_LBRACE", "_VALUES"})
 _CLOSING = frozenset({"_RPAR", "_RBRACE"})
 
