@@ -93,7 +93,7 @@ def map_ahead(function: Callable[[Item], T], items: Iterable[Item]) -> Iterator[
 
 
 def iterate_ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield items of an iterator, of which another thread computes the next one while the caller works with one.
+    """Yield items of an iterator; another thread computes the next one while the caller works.
 
     >>> list(iterate_ahead(iter("abc")))
     ['a', 'b', 'c']

@@ -14,8 +14,7 @@ from typing import TypeVar
 from tidelog.errors import Diagnostic
 from tidelog.language import validation
 from tidelog.language.program import Program
-from tidelog.language.rule_heads import head_atom as head_atom
-from tidelog.language.rule_heads import is_constraint as is_constraint
+from tidelog.language.rule_heads import head_atom, is_constraint
 from tidelog.language.syntax import Atom, Literal, Rule
 
 Node = TypeVar("Node", bound=Hashable)

@@ -276,7 +276,7 @@ RULE_CODES = (
             "P :- A or B, A or C, A or D, A or E, B or C, B or D, B or E.",
             "P :- AB, A or C, A or D, A or E, B or C, B or D.\nAB :- A or B, B or E.",
         ),
-        law="a rule with alternatives stands for a rule per combination of them, of which there are at most 64",
+        law="a rule with alternatives stands for one rule per combination of them, at most 64",
         help="define some of the alternatives by rules of their own, and use their predicates here",
     ),
 )

@@ -81,7 +81,7 @@ def replace_part(store: Store, part: Store, positions: Int64s, wanted: Bools) ->
         store.meta[NEXT_DUE] = NEG_INF
 
 
-#: Among positions: a predicate of which nothing is wanted.
+#: Among positions: nothing of this predicate is wanted.
 NOTHING_KEYED = -2
 
 

@@ -10,7 +10,7 @@ from tidelog.errors import Diagnostic, Undecided
 #: Default for the largest number of windows that a search visits.
 MOST_WINDOWS = 500_000
 
-#: A search time point by time point tries so many choices before another method is tried.
+#: How many choices a search time point by time point tries before another method takes over.
 FEW_CHOICES = 200
 
 #: Seconds between two progress messages.
