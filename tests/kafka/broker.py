@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import subprocess
 import time
@@ -10,23 +11,37 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from maven import UnreachableError, broker_jars, java
+from maven import UnreachableError, broker_jars, java, logger_jar
 
 #: Seconds until a broker has to listen, on a busy machine.
 _PATIENCE = 180
+#: How often a broker is set up anew, with other ports, if it ends while it starts.
+_ATTEMPTS = 3
+#: Outside the ranges from which Linux and macOS take ports for outgoing connections: a port of a broker that has not
+#: started yet, or was killed, is not given to another process.
+_PORTS = range(20_000, 32_000)
+
+
+class BrokerEndedError(Exception):
+    """The broker ended while it started; the text is what it printed."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Return ports that nobody listens on."""
+    found: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}")
 
 
 class Broker:
-    """Its data and its port stay the same from start to start."""
+    """A broker whose data and port stay the same from start to start."""
 
     def __init__(self, folder: Path, jars: Path) -> None:
         self.folder, self._jars = folder, jars
@@ -65,7 +80,8 @@ class Broker:
             )
         deadline = time.monotonic() + _PATIENCE
         while True:
-            assert self._process.poll() is None, (self.folder / "printed.txt").read_text()[-2000:]
+            if self._process.poll() is not None:
+                raise BrokerEndedError((self.folder / "printed.txt").read_text()[-2000:])
             assert time.monotonic() < deadline, f"the broker does not listen after {_PATIENCE} s"
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
@@ -74,7 +90,7 @@ class Broker:
                 time.sleep(0.2)
 
     def kill(self) -> None:
-        """Ends the broker with no time to clear up."""
+        """End the broker with no time to clear up."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -85,19 +101,34 @@ class Broker:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _command(self, *arguments: str) -> list[str]:
-        return [java(), "-Xmx256m", "-cp", f"{self._jars}/*", *arguments]
+        logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+        return [java(), "-Xmx256m", logging, "-cp", f"{self._jars}/*:{logger_jar()}", *arguments]
 
 
 @contextmanager
 def running_broker(folder: Path) -> Iterator[Broker]:
-    """A broker that runs; the test is skipped where Maven Central cannot be reached."""
+    """Run a broker; the test is skipped where Maven Central cannot be reached."""
     try:
         jars = broker_jars()
+        logger_jar()
     except UnreachableError as problem:
         pytest.skip(f"Maven Central cannot be reached: {problem}")
-    made = Broker(folder, jars)
+    made = _start_broker(folder, jars)
     try:
-        made.start()
         yield made
     finally:
         made.kill()
+
+
+def _start_broker(folder: Path, jars: Path, attempts: int = _ATTEMPTS) -> Broker:
+    made = Broker(folder / str(attempts), jars)
+    try:
+        made.start()
+    except BrokerEndedError:
+        if attempts == 1:
+            raise
+        return _start_broker(folder, jars, attempts - 1)
+    except BaseException:
+        made.kill()
+        raise
+    return made

@@ -58,6 +58,11 @@ def broker_jars() -> Path:
     return folder
 
 
+def logger_jar() -> Path:
+    """Return the jar with which a broker prints its warnings and errors."""
+    return _jar("org.slf4j", "slf4j-simple", "1.7.36")
+
+
 def connector_jars() -> list[Path]:
     """Spark's connector for Kafka, and those of its dependencies that Spark has not got itself."""
     own = {re.sub(r"-\d.*", "", jar.name) for jar in (Path(pyspark.__file__).parent / "jars").iterdir()}
