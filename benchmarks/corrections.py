@@ -85,6 +85,12 @@ STREAMS = {
         10,
         ("Pay({key},{value})",),
     ),
+    "counts of payments": (
+        "Busy(C) :- N = count[0,60]{ Pay(C, V) }, N >= 3.",
+        "Busy",
+        None,
+        ("Pay({key},{value})",),
+    ),
 }
 
 

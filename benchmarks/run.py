@@ -30,6 +30,7 @@ import aggregates
 import corrections
 import frames
 import hierarchies
+import questions
 import streaming
 import threads
 import tidelog as tl
@@ -279,6 +280,11 @@ def main() -> None:
             measure_gap(),
             measure_start(folder),
             measure_hierarchies(folder),
+            questions.measure_questions(
+                folder / "hierarchies.dmtl",
+                folder / "hierarchies.facts",
+                partial(_time_process, TIDELOG_BACKGROUND="off", TIDELOG_THREADS="1"),
+            ),
             threads.measure_threads(folder),
             streaming.measure_streams(large),
             aggregates.measure_aggregates(),

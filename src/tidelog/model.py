@@ -19,12 +19,13 @@ from tidelog.data.arrow_output import ArrowExport, build_fact_table
 from tidelog.data.relation import Relation
 from tidelog.engine.extent import Extent
 from tidelog.engine.repetition import Repetition, split_repetitions
+from tidelog.errors import Diagnostic
 from tidelog.language.fact_text import FactFormat, format_fact, json_value
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
-from tidelog.language.wording import plural
+from tidelog.language.wording import join_words, plural
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
-from tidelog.timeline.interval import format_time
+from tidelog.timeline.interval import Interval, format_time
 
 if TYPE_CHECKING:
     from tidelog.data.fact_sheet import Sheet
@@ -89,6 +90,8 @@ class Model(ArrowExport):
         self._time_arguments = time_arguments or {}
         #: The columns of arguments that have names, by predicate.
         self._names = names or {}
+        #: The predicates that follow from a calendar without data, for ever, and the range that they were cut to.
+        self.cut: Mapping[str, Interval] = {}
 
     @cached_property
     def _divided(self) -> dict[str, tuple[Rows, list[Repetition]]]:
@@ -117,6 +120,18 @@ class Model(ArrowExport):
         """Return the facts that do not repeat, as columns, each with the denominator of its ticks."""
         for name, (rows, _) in self._divided.items():
             yield relation_of(name, rows, self._grid), self._grid.denominator
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """A warning if predicates that follow from a calendar for ever were cut to the range of the data."""
+        if not self.cut:
+            return ()
+        names = join_words(sorted(self.cut))
+        verb, be = ("follows", "is") if len(self.cut) == 1 else ("follow", "are")
+        to = next(iter(self.cut.values()))
+        lo, hi = (format_iso(end) if isinstance(end, Fraction) else format_time(end) for end in (to.lo, to.hi))
+        message = f"{names} {verb} from a calendar for ever, and {be} given from {lo} to {hi}"
+        return (Diagnostic("TL316", message, severity="warning"),)
 
     @property
     def symbols(self) -> Symbols:

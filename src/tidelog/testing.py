@@ -338,6 +338,7 @@ def stream_answers(
     facts = list(data)
     background = tl.Dataset.from_facts(fact for fact in facts if fact.interval.lo == -INF)
     reasoner = tl.Reasoner(program, query, timeline=timeline, background=background, delay=delay)
+    reasoner.note_dates(data.dates)
     streamed = [fact for fact in facts if fact.interval.lo != -INF and fact.interval.lo <= end]
     streamed.sort(key=lambda fact: fact.interval.lo)
     yield from play(reasoner, streamed, until=end)

@@ -57,6 +57,13 @@ def find_complaints(program: tl.Program, data: tl.Dataset, timeline: TimelineNam
             continue
         for complaint in checker.complaints(proof):
             yield f"{complaint}, in the proof\n{proof}"
+        # A question about one fact is answered from the facts that can matter for it.
+        alone = tl.explain(program, data, fact, timeline=timeline).proof if fact in asked[:2] else proof
+        if alone is None:
+            yield f"{format_fact(fact)} has no proof by itself"
+            continue
+        for complaint in checker.complaints(alone):
+            yield f"{complaint}, in the proof of it alone\n{alone}"
 
 
 def other_facts(claim: Claim, asked: list[Fact]) -> Iterator[Fact]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from random import Random
 
 import pytest
@@ -13,13 +14,15 @@ import tidelog as tl
 from locations import EXAMPLES
 from regular_expressions import Expression, find_counterexample, random_expression, translate_expression
 from tidelog.language.syntax import Value
+from tidelog.windows.closed_domain import assume_window
 from tidelog.windows.forward_query import build_forward_query
+from tidelog.windows.open_containment import find_obstacle, find_open_loss
 from tidelog.windows.product_program import build_product
 from tidelog.windows.product_search import Invariant, is_invariant, search_product
-from tidelog.windows.validity import WindowReport
+from tidelog.windows.validity import WindowCheck, WindowReport
 from tidelog.windows.window_algorithm import run_window_algorithm
-from tidelog.windows.witness import Witness
-from window_oracle import find_first_loss, random_query
+from tidelog.windows.witness import TimedFact, Witness
+from window_oracle import find_answers, find_first_loss, loses, random_query
 
 
 def parse(text: str) -> tl.Program:
@@ -139,6 +142,115 @@ def test_a_window_between_two_radii_is_judged_by_the_lower_one() -> None:
     assert report.check.witness is not None
     check_replay(program, "P", 3, report.check.witness)
     check_replay(program, "P", 4, report.check.witness)
+
+
+def test_a_check_without_objects_decides_for_all_data_if_there_is_no_recursion() -> None:
+    # Whatever Y is, X itself would do; so the longer rule is needed only for its second reading of A.
+    program = parse("P(X, T) :- Q(X, T), Q(_Y, T). Q(X, T) :- A(X, T). Q(X, T) :- A(X, T), A(_Z, T-2).")
+    assert tl.window(program, "P", check=0).check == WindowCheck(0, True)
+    program = parse("Q(X, T) :- A(X, T). P(X, T) :- Q(X, T), Q(_Y, T-1). P(X, T) :- A(X, T), B(T).")
+    found = tl.window(program, "P", check=0).check
+    assert found is not None
+    assert found.valid is False
+    assert found.witness is not None
+    assert found.witness.to_json() == {"background": [], "stream": ["A(b,0)", "A(a,1)"], "lost": "P(a,1)"}
+    check_replay(program, "P", 0, found.witness)
+
+
+def test_a_recursive_query_or_one_with_an_order_is_not_decided_without_objects() -> None:
+    recursive = tl.window(BLACKLIST, "Black", check=1).check
+    ordered = tl.window(parse("P(X, T) :- A(X, T), X < 3. P(X, T) :- A(X, T), X < 2, A(_Y, T-1)."), "P", check=0).check
+    assert recursive is not None
+    assert ordered is not None
+    assert (recursive.valid, recursive.reason) == (None, "the query is recursive")
+    assert (ordered.valid, ordered.reason) == (None, "the rules compare objects by order")
+    with pytest.raises(tl.TidelogError, match="TL608"):
+        tl.windows.contained((BLACKLIST, "Black"), (BLACKLIST, "Black"))
+
+
+def test_random_queries_without_known_objects_against_the_definition() -> None:
+    decided = {True: 0, False: 0}
+    for seed in range(80):
+        text, objects = random_query(Random(seed))
+        if seed % 2:  # a rule that another makes unnecessary, in a way that only unfolding may show
+            rule = next(line for line in text.replace(". ", ".\n").splitlines() if line.startswith("G"))
+            text += "\n" + rule.rstrip(". ") + ", A(T-3)."
+        program = parse(text).with_temporal_query("G")
+        assert program.temporal is not None
+        query = build_forward_query(program, "G")
+        for window in range(query.radius):
+            if find_obstacle(query, query.restrict_to(window)):
+                continue
+            witness = find_open_loss(query, query.restrict_to(window))
+            decided[witness is None] += 1
+            if witness is not None:
+                facts = [*witness.background, *witness.stream]
+                assert loses(program.temporal, "G", window, facts, witness.lost), f"{text}\n{witness}"
+            else:
+                assert find_first_loss(program.temporal, "G", list(objects), window) is None, f"{text}\nwindow {window}"
+    assert min(decided.values()) >= 3
+
+
+def test_a_stream_with_a_chosen_window_gives_what_the_algorithm_gives() -> None:
+    compared = shorter = 0
+    for seed in range(60):
+        random = Random(seed)
+        text, objects = random_query(random)
+        program = parse(text).with_temporal_query("G")
+        assert program.temporal is not None
+        query = build_forward_query(program, "G")
+        facts: list[TimedFact] = []
+        for name in query.inputs:
+            for values in product(objects, repeat=query.arities[name]):
+                times = range(6) if name in query.temporal else [None]
+                facts += [(name, values, time) for time in times if random.random() < 0.5]
+        data = tl.Dataset.parse("\n".join(map(format_timed, facts)))
+        for window in range(query.radius + 1):
+            domain, warning = assume_window(program, "G", window)
+            expected = find_answers(program.temporal, "G", window, facts, 5)
+            reasoner = tl.Reasoner(domain.program, "G", at="every:1")
+            steps = [answer for step in reasoner.feed(data) for answer in step.answers]
+            given = {(fact.args, int(fact.interval.lo)) for fact in [*steps, *reasoner.finish(5)]}
+            assert given == expected, f"seed {seed}, window {window}\n{text}"
+            whole = find_answers(program.temporal, "G", query.radius, facts, 5)
+            assert warning is not None or given == whole, f"seed {seed}: no warning, but answers are lost"
+            compared += 1
+            shorter += given != whole
+    assert compared >= 60
+    assert shorter >= 5
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("P(X, T) :- E(X, Y, T), E(Y, Z, T).", "P(X, T) :- E(X, Y, T).", True),
+        ("P(X, T) :- E(X, Y, T).", "P(X, T) :- E(X, Y, T), E(Y, Z, T).", False),
+        ("P(X, T) :- E(X, X, T).", "P(X, T) :- E(X, Y, T), E(Y, Z, T), E(Z, X, T).", True),
+        # The second may be recursive.
+        ("P(X, T+2) :- E(X, Y, T), F(T+1), F(T+2).", "P(X, T) :- E(X, Y, T). P(X, T+1) :- P(X, T), F(T+1).", True),
+        ("P(X, T) :- E(X, Y, T).", "P(X, T) :- E(X, X, T). P(X, T) :- E(X, Y, T), X != Y.", True),
+        ("P(X, T) :- E(X, Y, T), X != Y.", "P(X, T) :- E(X, Y, T), X != a.", False),
+        ("P(X, T) :- E(X, Y, T).", "P(X, T) :- E(X, Y, T), Y != a. P(X, T) :- E(X, a, T).", True),
+        ("P(X, T) :- E(X, Y, T), R(Y). #rigid R/1. R(c).", "P(X, T) :- E(X, Y, T), R(Y). #rigid R/1.", False),
+        ("P(X, T) :- E(X, Y, T), R(Y). #rigid R/1.", "P(X, T) :- E(X, Y, T), R(Y). #rigid R/1. R(c).", True),
+    ],
+)
+def test_containment_without_objects(first: str, second: str, expected: bool) -> None:
+    one, two = parse(f"{first} #temporal E/3. #temporal F/1."), parse(f"{second} #temporal E/3. #temporal F/1.")
+    found = tl.windows.contained((one, "P"), (two, "P"))
+    assert found.holds is expected
+    if found.witness is not None:
+        facts = [*found.witness.background, *found.witness.stream]
+        for program, wanted in ((one, True), (two, False)):
+            data = tl.Dataset.parse("\n".join(map(format_timed, facts)))
+            model = tl.materialise(program, data, query="P")
+            assert (format_timed(found.witness.lost) in str(model).splitlines()) is wanted
+
+
+def format_timed(fact: TimedFact) -> str:
+    """The fact as DatalogMTL writes it."""
+    name, args, time = fact
+    return f"{name}({','.join(map(str, args))})" + ("" if time is None else f"@{time}")
 
 
 def test_a_check_without_objects_knows_what_is_uniform() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog as tl
@@ -193,6 +194,22 @@ def test_types_come_back_as_they_went_in(spark: SparkSession) -> None:
         "arg1", "string(arg2) AS k", "string(start) AS s", "string(end) AS e", "closed"
     ).collect()
     assert tuple(row) == (1, "0.50", "2026-01-01 10:05:00.25", "2026-01-01 10:05:00.25", "both")
+
+
+def test_calendars_are_generated_in_every_bucket(spark: SparkSession) -> None:
+    rules = 'Paid(C, D, H) :- Pay(C), calendar:day("Asia/Tokyo", D), calendar:hour("Asia/Tokyo", H).'
+    pay = spark.sql(
+        "SELECT c, timestamp(t) AS time FROM VALUES ('a', '2026-01-01 14:59:59'), ('b', '2026-01-01 15:00:00'), "
+        "('c', '2026-06-30 23:30:00') AS t(c, t)"
+    )
+    answers = reason(spark, tl.Program.parse(rules), "Paid", {"Pay": pay})
+    assert answers.dtypes[:3] == [("arg1", "string"), ("arg2", "string"), ("arg3", "int")]
+    found = sorted(tuple(row) for row in answers.select("arg1", "arg2", "arg3").collect())
+    assert found == [("a", "2026-01-01", 23), ("b", "2026-01-02", 0), ("c", "2026-07-01", 8)]
+    endless = tl.Program.parse('Weekend(D) :- calendar:day("UTC", D), calendar:weekday("UTC", sunday), not Off(D).')
+    off = spark.sql("SELECT '2026-01-04' AS day, timestamp('2026-01-01') AS time")
+    with pytest.raises((tl.TidelogError, PythonException), match=r"TL31[57]"):
+        reason(spark, endless, "Weekend", {"Off": off}).collect()
 
 
 def test_what_is_wrong_with_frames_is_said_before_a_job_starts(spark: SparkSession) -> None:

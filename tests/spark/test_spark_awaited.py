@@ -365,11 +365,18 @@ def shape(name: str, *times: str) -> FactColumns:
     "rules, shapes, options, code, message",
     [
         (
-            "P(X, T+1) :- P(X, T), Q(X, T+1).\nP(X, T) :- Q(X, T).",
+            "P(X, T+1) :- P(X, T).\nP(X, T) :- Q(X, T).",
             [],
             {},
             "TL701",
             "resolution of P does not terminate: P -> P is a cycle",
+        ),
+        (
+            "P(X) :- Q(X), not R(X).",
+            [],
+            {},
+            "TL702",
+            "`not` is not supported by hypothetical answers on Spark",
         ),
         (
             "P(X) :- Diamondminus[0,inf) Q(X).",

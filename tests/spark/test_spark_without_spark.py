@@ -174,6 +174,18 @@ def test_a_bucket_that_no_fact_reaches_notices_absence() -> None:
     assert found == others | {"Down(n1)@10"}
 
 
+@pytest.mark.parametrize("at", ["every:7+2", (Fraction(2), Fraction(9), Fraction(16))])
+def test_buckets_answer_at_any_output_times(at: str | tuple[Fraction, ...]) -> None:
+    program = tl.Program.parse("Down(X) :- Node(X), not Diamondminus[0,5] Beat(X).")
+    nodes = [tl.Fact("Node", (f"n{i}",), tl.Interval.always()) for i in range(8)]
+    work = ByHand.start(program, "Down", nodes, buckets=4, at=at)
+    work.batch([tl.Fact("Beat", ("n1",), tl.Interval.point(Fraction(t))) for t in (0, 18)])
+    work.batch(until=Fraction(20))
+    work.batch()
+    others = {f"Down(n{i})@{t}" for i in range(8) for t in (2, 9, 16) if i != 1}
+    assert {format_fact(fact) for fact in work.answers} == others | {"Down(n1)@9", "Down(n1)@16"}
+
+
 def test_figures_of_a_batch_name_the_slowest_rules() -> None:
     rules = "Pair(X,Y) :- A(X), B(Y). Both(X) :- Pair(X,Y), C(Y). Both(X) :- C(X), D(X)."
     program = tl.Program.parse(rules)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
 
 from kernel_ways import run_kernels
 from tidelog.data import symbol_table
-from tidelog.engine import fact_store, store_tables
+from tidelog.engine import fact_store, plan_machine, store_tables
 from tidelog.engine.fact_store import Store
 from tidelog.jit import Array, interpreter
 from tidelog.jit.interpreter import make_view
@@ -76,7 +76,7 @@ def check_arrays(*, tight: bool = False) -> Iterator[None]:
         patches += [
             (Store, "__init__", _make_small_store),
             (Stepper, "__init__", _make_small_stepper),
-            (fact_store, "_enlarge", _enlarge),
+            (fact_store, "enlarge", _enlarge),
             (symbol_table, "grow_array", _enlarge),
             (stepper, "_grow_queue", _enlarge),
             (stepper, "double_queue", _extend_queue),
@@ -85,6 +85,9 @@ def check_arrays(*, tight: bool = False) -> Iterator[None]:
     with ExitStack() as stack:
         for owner, name, stand_in in patches:
             stack.enter_context(mock.patch.object(owner, name, stand_in))
+        # Look at records ahead however few atoms there are.
+        scope = cast(Any, plan_machine.run).interpreted.__globals__
+        stack.enter_context(mock.patch.dict(scope, FEW_ATOMS=0))
         stack.enter_context(run_kernels("interpreted"))
         yield
 

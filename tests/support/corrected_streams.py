@@ -81,7 +81,7 @@ def draw_history(case: Case, seed: int) -> History | None:
     delay = choices.choice([Fraction(0), Fraction(0), tick, 3 * tick])
     length = delay + choices.choice([Fraction(0), tick, 3 * tick, Fraction(6), Fraction(30)])
     pool = [shift(fact, n * choices.choice([tick, Fraction(2), Fraction(5)])) for fact in facts for n in range(3)]
-    at = choices.choice([None, None, None, "input", f"every:{choices.choice([tick, Fraction(3)])}"])
+    at = choices.choice([None, None, None, "input", f"every:{choices.choice([tick, Fraction(3)])}", "every:3+1"])
     history: list[Arrival] = []
     inserted: list[Fact] = []
     clock = min(Fraction(fact.interval.lo) for fact in pool)
@@ -131,6 +131,8 @@ class Standing:
         self.length = length
         self.counts: Counter[Fact] = Counter()
         self.late = 0
+        #: The first clock that a call has set.
+        self.first_clock: Fraction | None = None
 
     def take(self, operation: Operation, clock: Time) -> None:
         if operation.start < clock - self.length:
@@ -145,11 +147,15 @@ class Standing:
 def expected_answers(
     program: tl.Program, history: History, standing: Standing, clock: Fraction, over: bool, *, finished: bool = False
 ) -> set[Fact]:
-    """The answers that a reasoner without corrections gives by a clock, if what stands comes in time order."""
+    """The answers that a reasoner without corrections gives by a clock, if what stands comes in time order.
+
+    Facts that were withdrawn have not moved its clock, but calls that set the clock have.
+    """
     fresh = tl.Reasoner(program, history.query, **history.options())
     found: list[Fact] = []
     facts = standing.facts()
-    for start in sorted({fact.interval.lo for fact in facts}):
+    set_to = [] if standing.first_clock is None else [standing.first_clock]
+    for start in sorted({*set_to, *(fact.interval.lo for fact in facts)}):
         if start <= clock:
             found += fresh.push(start, [fact for fact in facts if fact.interval.lo == start])
     found += fresh.advance(clock) if over else fresh.push(clock)
@@ -176,6 +182,8 @@ def complaints(program: tl.Program, history: History) -> Iterator[str]:
         for now, changes, taken in run_arrival(reasoner, history, arrival, clock):
             for operation in taken:
                 standing.take(operation[0], operation[1])
+            if arrival.clock is not None and standing.first_clock is None:
+                standing.first_clock = now
             over = arrival.over and now == arrival.clock if clock != now else over or arrival.over
             clock = now
             yield from fold(folded, changes, clock, f"call {number} at {clock}")

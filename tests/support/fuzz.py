@@ -6,12 +6,14 @@
     python tests/support/fuzz.py --seconds 600 --numbers --streaming
     python tests/support/fuzz.py --seconds 600 --view
     python tests/support/fuzz.py --seconds 600 --corrections
+    python tests/support/fuzz.py --seconds 600 --goals
 
 With `--streaming`, programs run over streams that are fed in all ways, and are compared with batch reasoning. With
 `--corrections`, streams have late facts and deletions, and are compared with runs from scratch; half of them fall apart
 by keys. With `--numbers`, programs have arithmetic and aggregates, and both kinds of runs are compared with the oracle
 for them. With `--view`, facts are inserted and deleted, with and without numbers, and after each update the view is
-compared with what is computed from scratch. The smallest failing program is printed as a file for `tests/behaviour/`,
+compared with what is computed from scratch. With `--goals`, questions about single atoms and ranges of time are
+compared with an evaluation of everything. The smallest failing program is printed as a file for `tests/behaviour/`,
 with exit code 1.
 """
 
@@ -27,7 +29,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -43,6 +45,7 @@ from hypothesis.errors import Flaky
 import tidelog as tl
 from corrected_streams import describe_history, examine_corrections
 from examine import examine, examine_restrictions, format_as_behaviour
+from goals_random import examine_goals
 from keyed_corrections import describe_keyed_history, examine_keyed_corrections
 from keyed_programs import keyed_cases
 from numeric_examine import format_numeric_case, judge_batch, judge_stream
@@ -156,15 +159,52 @@ def hunt_views(part: Features, start: int, deadline: float, seen: Counter[str]) 
     return smallest or None
 
 
-def find_view_complaint(history: History, seen: Counter[str]) -> str:
-    """Return what is wrong with a view that lives through a history, or an empty text."""
+def find_first_complaint(complaints: Iterator[str]) -> str:
+    """Return the first complaint, or an empty text. Exceptions and too long a search are complaints, too."""
     signal.setitimer(signal.ITIMER_PROF, TIMEOUT_SECONDS)
     try:
-        return next(examine_history(history, seen), "")
+        return next(complaints, "")
     except Exception as error:  # every exception is a finding
         return f"{UNEXPECTED}{type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def find_view_complaint(history: History, seen: Counter[str]) -> str:
+    """Return what is wrong with a view that lives through a history, or an empty text."""
+    return find_first_complaint(examine_history(history, seen))
+
+
+def hunt_goals(part: Features, start: int, deadline: float, seen: Counter[str]) -> str | None:
+    """Run one round of questions; return the smallest program with a wrong answer as text, or None."""
+    if isinstance(part, Numbers):
+        for number in range(start * PROGRAMS_PER_ROUND, (start + 1) * PROGRAMS_PER_ROUND):
+            if time.monotonic() > deadline:
+                return None
+            case = numeric_case(number, replace(part, keyed=number % 2 == 0))
+            if found := find_goal_complaint(case, number, seen):
+                return format_numeric_case(f"{found}, number {number}", case)
+        return None
+    smallest = ""
+
+    @seed(start)
+    @settings(ROUND, phases=[Phase.generate])
+    @given(keyed_cases(part) if start % 2 else cases(part), st.integers(0, 2**32))
+    def search(case: Case, number: int) -> None:
+        nonlocal smallest
+        if time.monotonic() > deadline:
+            return
+        if found := find_goal_complaint(case, number, seen):
+            text = format_as_behaviour(f"{found.splitlines()[0]}, number {number}", case)
+            smallest = text if not smallest or len(text) < len(smallest) else smallest
+
+    search()
+    return smallest or None
+
+
+def find_goal_complaint(case: Case, number: int, seen: Counter[str]) -> str:
+    """Return what is wrong with the answers to some questions, or an empty text."""
+    return find_first_complaint(examine_goals(case, number, seen))
 
 
 def hunt_corrections(part: Features, start: int, deadline: float) -> str | None:
@@ -283,6 +323,7 @@ def main() -> int:
     parser.add_argument(
         "--view", action="store_true", help="insert and delete facts, and keep a view of all that holds"
     )
+    parser.add_argument("--goals", action="store_true", help="ask about single atoms and ranges of time")
     names = sorted({*PARTS, *STREAMING_PARTS, *NUMERIC_PARTS, *CORRECTED_PARTS})
     parser.add_argument("--part", choices=names, help="only this part of the language")
     options = parser.parse_args()
@@ -294,7 +335,7 @@ def main() -> int:
         choose = stream_features if options.streaming else attrgetter("features")
         parts = {name: choose(part) for name, part in NUMERIC_PARTS.items()}
     seen = Counter[str]()
-    if options.view:
+    if options.view or options.goals:
         numeric = {f"numbers: {name}": part.features for name, part in NUMERIC_PARTS.items()}
         parts = {**PARTS, **numeric}
     if options.corrections:
@@ -307,6 +348,8 @@ def main() -> int:
             part = replace(part, endless_data=number % 2 == 0)
             if options.view:
                 found = hunt_views(part, number, deadline, seen)
+            elif options.goals:
+                found = hunt_goals(part, number, deadline, seen)
             elif options.corrections:
                 found = hunt_corrections(part, number, deadline) or hunt_keyed_corrections(number, deadline)
             else:
@@ -316,7 +359,7 @@ def main() -> int:
                 print(f"% seed {number}, {name}\n{found}")
                 return 1
             if time.monotonic() > deadline:
-                if options.view:
+                if options.view or options.goals:
                     print(", ".join(f"{what}: {count}" for what, count in sorted(seen.items())))
                 print(f"nothing found, seeds {first} to {number}, {PROGRAMS_PER_ROUND} programs per seed and part")
                 return 0

@@ -62,14 +62,14 @@ def compute_hypothetical(
                         supports[fact] = {frozenset([fact])}
     for rule in program.facts:
         assert rule.head is not None
-        supports[_ground(rule.head, {})] = {frozenset()}
+        supports[ground_atom(rule.head, {})] = {frozenset()}
     for name in _order(program, derived):
         for rule in program.rules:
             if rule.head and rule.head.predicate == name:
                 _derive(rule, supports, domain)
     found: HypotheticalAnswers = {}
-    for binding in _bindings([query], domain):
-        sets = supports.get(_ground(query, binding))
+    for binding in bindings_of([query], domain):
+        sets = supports.get(ground_atom(query, binding))
         if sets:
             theta = tuple(sorted((k, v) for k, v in binding.items() if not k.startswith("_")))
             by_hypotheses = found.setdefault(theta, {})
@@ -96,14 +96,27 @@ def _derive(rule: TemporalRule, supports: dict[Ground, set[Support]], domain: Do
     atoms = [part.atom for part in rule.body if isinstance(part, TemporalLiteral)]
     new: dict[Ground, set[Support]] = {}
     for binding, facts in _joins(atoms, {}, supports):
-        if not all(_comparison_holds(part, binding) for part in rule.body if isinstance(part, Comparison)):
+        if not all(comparison_holds(part, binding) for part in rule.body if isinstance(part, Comparison)):
             continue
         ways = {frozenset[Ground]().union(*choice) for choice in product(*(supports[fact] for fact in facts))}
-        for rest in _bindings([rule.head], domain, binding):
-            head = _ground(rule.head, {**binding, **rest})
+        for rest in bindings_of([rule.head], domain, binding):
+            head = ground_atom(rule.head, {**binding, **rest})
             new.setdefault(head, set()).update(ways)
     for head, ways in new.items():
         supports[head] = _minimal(supports.get(head, set()) | ways)
+
+
+def match_atom(atom: TemporalAtom, fact: Ground, binding: dict[str, Value | int]) -> dict[str, Value | int] | None:
+    """Return the binding under which an atom is a fact, extending another one; None if there is none."""
+    if fact[0] != atom.predicate:
+        return None
+    found = dict(binding)
+    if atom.time and atom.time.variable:
+        found.setdefault(atom.time.variable, fact[2] - atom.time.offset)
+    for term, value in zip(atom.args, fact[1], strict=True):
+        if isinstance(term, Variable):
+            found.setdefault(term.name, value)
+    return found if ground_atom(atom, found) == fact else None
 
 
 def _joins(
@@ -115,20 +128,13 @@ def _joins(
         return
     first, rest = atoms[0], atoms[1:]
     for fact in supports:
-        if fact[0] != first.predicate:
-            continue
-        found = dict(binding)
-        if first.time and first.time.variable:
-            found.setdefault(first.time.variable, fact[2] - first.time.offset)
-        for term, value in zip(first.args, fact[1], strict=True):
-            if isinstance(term, Variable):
-                found.setdefault(term.name, value)
-        if _ground(first, found) == fact:
+        found = match_atom(first, fact, binding)
+        if found is not None:
             for whole, facts in _joins(rest, found, supports):
                 yield whole, [fact, *facts]
 
 
-def _bindings(
+def bindings_of(
     atoms: list[TemporalAtom], domain: Domain, known: Container[str] = ()
 ) -> Iterator[dict[str, Value | int]]:
     """Yield all values of the variables of the atoms, except of those that are known."""
@@ -140,7 +146,7 @@ def _bindings(
         yield dict(zip([*objects, *times], values, strict=True))
 
 
-def _ground(atom: TemporalAtom, binding: dict[str, Value | int]) -> Ground:
+def ground_atom(atom: TemporalAtom, binding: dict[str, Value | int]) -> Ground:
     args = tuple(binding[t.name] if isinstance(t, Variable) else t.value for t in atom.args)
     time = 0
     if atom.time:
@@ -150,7 +156,7 @@ def _ground(atom: TemporalAtom, binding: dict[str, Value | int]) -> Ground:
     return atom.predicate, args, time  # type: ignore[return-value]
 
 
-def _comparison_holds(comparison: Comparison, binding: dict[str, Value | int]) -> bool:
+def comparison_holds(comparison: Comparison, binding: dict[str, Value | int]) -> bool:
     left, right = (
         term.value if isinstance(term, Constant) else binding[term.name] for term in (comparison.left, comparison.right)
     )

@@ -34,7 +34,8 @@ class Case:
         return f"{self.program}query {self.query}\ndelays {self.delays}\narrivals {arrivals}"
 
 
-def random_case(seed: int) -> Case:
+def random_case(seed: int, *, recursive: bool = False) -> Case:
+    """Return a case; if it is `recursive`, one predicate depends on itself."""
     rng = random.Random(seed)
     known = dict(EXTENSIONAL)
     lines: list[str] = []
@@ -42,6 +43,8 @@ def random_case(seed: int) -> Case:
         name, arity = f"i{level}", rng.choice([0, 1, 1, 2])
         for _ in range(rng.choice([1, 1, 2])):
             lines.append(_rule(rng, name, arity, known))
+        if recursive and not level:
+            lines.append(_rule(rng, name, arity, known | {name: arity}, also=name))
         known[name] = arity
     if rng.random() < 0.2:
         lines.append(_fact(rng, rng.choice(list(EXTENSIONAL)), 0, 2) + ".")
@@ -57,12 +60,12 @@ def random_case(seed: int) -> Case:
     return Case("\n".join(lines) + "\n", query, delays, _arrivals(rng, delays))
 
 
-def _rule(rng: random.Random, name: str, arity: int, known: dict[str, int]) -> str:
+def _rule(rng: random.Random, name: str, arity: int, known: dict[str, int], also: str | None = None) -> str:
     times = ["T"] if rng.random() < 0.8 else ["T", "S"]
     body: list[str] = []
     variables: set[str] = set()
     for _ in range(rng.choice([1, 2, 2, 3])):
-        predicate = rng.choice(list(known))
+        predicate = also if also and not body else rng.choice(list(known))
         args = [rng.choice(["X", "Y", "X", "Z", "a", "b"]) for _ in range(known[predicate])]
         variables |= {arg for arg in args if arg.isupper()}
         time = rng.choice(times) + rng.choice(["", "", "+1", "-1", "+2"])

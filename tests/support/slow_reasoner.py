@@ -148,9 +148,16 @@ class SlowReasoner:
         if self.at == "input":
             return sorted(t for t in self.points if t <= frontier)
         if isinstance(self.at, str):
-            every = Fraction(self.at.removeprefix("every:"))
-            return [every * n for n in range(int(frontier // every) + 1)]
+            return multiples_up_to(self.at, frontier)
         return [t for t in self.at if t <= frontier]
+
+
+def multiples_up_to(at: str, end: Fraction) -> list[Fraction]:
+    """The times from 0 to the end that are a multiple, plus the offset if there is one: `every:2+1/2`."""
+    every, _, offset = at.removeprefix("every:").partition("+")
+    step, first = Fraction(every), Fraction(offset or 0)
+    found = [first + step * n for n in range(-int(first // step) - 1, int(abs(end) // step) + 2)]
+    return [t for t in found if 0 <= t <= end]
 
 
 def end_key(fact: Fact) -> tuple[Any, ...]:

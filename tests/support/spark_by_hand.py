@@ -193,7 +193,7 @@ class ByHand:
         stateful_operator._ENGINES.clear()
         return other
 
-    def batch(self, facts: Iterable[Fact] = (), until: Fraction | None = None) -> None:
+    def batch(self, facts: Iterable[Fact | str] = (), until: Fraction | None = None) -> None:
         """One micro-batch, with the watermark that those before it have left."""
         data = tl.Dataset.from_facts(facts)
         rows = [

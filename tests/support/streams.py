@@ -20,7 +20,7 @@ import tidelog as tl
 from judge import choose_scope
 from numeric_oracle import reachable, readings
 from oracle import evaluate, head_atom, head_predicates, tables_of
-from slow_reasoner import contains, end_key
+from slow_reasoner import contains, end_key, multiples_up_to
 from tidelog.analysis.predicate_graph import body_atoms, find_predicate_components
 from tidelog.compiler.compiled_program import Memory
 from tidelog.language.fact_text import format_fact
@@ -166,7 +166,7 @@ def choose_plan(choose: Choose, predicates: tuple[str, ...] = (), *, integer: bo
         case "input":
             at = "input"
         case "every":
-            at = f"every:{choose((tick, 2 * tick, Fraction(3)))}"
+            at = f"every:{choose((tick, 2 * tick, Fraction(3)))}{choose(('', '+1', '+4' if integer else '+1/3'))}"
         case "times":
             at = tuple(n * tick for n in sorted({choose(range(-4, 31)) for _ in range(choose(range(9)))}))
     bulk = choose((False, True))
@@ -389,8 +389,7 @@ def output_times(plan: Plan, stream: Iterable[Fact], end: Fraction) -> list[Frac
     if plan.at == "input":
         found: Iterable[Fraction] = sorted(set(times_of(stream)))
     elif isinstance(plan.at, str):
-        every = Fraction(plan.at.removeprefix("every:"))
-        found = [every * n for n in range(int(end // every) + 1)] if end >= 0 else []
+        found = multiples_up_to(plan.at, end)
     else:
         found = plan.at or ()
     return [t for t in found if t <= end]
@@ -517,7 +516,13 @@ def must_be_bounded(setup: Setup) -> bool:
     report = setup.look_ahead
     plain = {"forward-propagating", "non-punctual"} <= set(report.fragments)
     needed = str(setup.program)
-    return plain and not computes(setup) and "Since" not in needed and "not " not in needed and "inf" not in needed
+    return (
+        plain
+        and not computes(setup)
+        and (not setup.integer or "Since" not in needed)
+        and "not " not in needed
+        and "inf" not in needed
+    )
 
 
 def computes(setup: Setup) -> bool:

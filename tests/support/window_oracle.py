@@ -120,6 +120,42 @@ def find_first_loss(program: TemporalProgram, query: str, objects: list[Value], 
     return None
 
 
+def find_answers(
+    program: TemporalProgram, query: str, window: int, facts: list[RelativeFact], last: int
+) -> set[tuple[tuple[Value, ...], int]]:
+    """Return what the streaming algorithm with this window gives at each time from 0 to the last."""
+    rules = ground_rules(program, list({value for _, args, _ in facts for value in args}))
+    given = frozenset(_to_relative_fact(fact.head, {}, 0) for fact in program.facts if fact.head)
+    memory = given | {fact for fact in facts if fact[2] is None}
+    found = set()
+    for t in range(last + 1):
+        held = derive_all(rules, frozenset(memory | {(name, args, 0) for name, args, time in facts if time == t}))
+        found |= {(args, t) for name, args, time in held if name == query and time == 0}
+        memory = advance_memory(held, window)
+    return found
+
+
+def loses(
+    program: TemporalProgram,
+    query: str,
+    window: int,
+    facts: list[RelativeFact],
+    lost: RelativeFact,
+) -> bool:
+    """Return whether the streaming algorithm with this window misses one answer on an input whose times begin at 0."""
+    rules = ground_rules(program, list({value for _, args, _ in [*facts, lost] for value in args}))
+    radius = max(0, *(-time for rule in rules for _, _, time in rule.body if time is not None), 0)
+    given = frozenset(_to_relative_fact(fact.head, {}, 0) for fact in program.facts if fact.head)
+    full = cut = given | {fact for fact in facts if fact[2] is None}
+    last = lost[2] or 0
+    for t in range(last + 1):
+        arriving = {(name, args, 0) for name, args, time in facts if time == t}
+        whole, part = derive_all(rules, frozenset(full | arriving)), derive_all(rules, frozenset(cut | arriving))
+        full, cut = advance_memory(whole, radius), advance_memory(part, window)
+    answer = query, lost[1], None if lost[2] is None else 0
+    return answer in whole and answer not in part
+
+
 def random_query(random: Random, most: int = 2) -> tuple[str, list[str]]:
     """Return the text of a small query for G, and its objects."""
     objects = ["a", "b", "c"][: random.choice([1, 1, most])]

@@ -9,6 +9,7 @@ import random
 import select
 import signal
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,75 @@ def test_answers_at_the_streams_own_times(sh: Shell, rules: str) -> None:
 def test_answers_at_multiples(sh: Shell, rules: str) -> None:
     ran = sh("stream", rules, *QUERY, "-", "--at", "every:3/2", stdin=STREAM)
     assert ran.out == "A(a)@0\nA(a)@3/2\nA(a)@3\nA(b)@6\nA(a)@9\n"
+
+
+def test_answers_at_multiples_with_an_offset(sh: Shell, rules: str) -> None:
+    plain = sh("stream", rules, *QUERY, "-", "--at", "every:1/2", stdin=STREAM).out.splitlines()
+    offset = sh("stream", rules, *QUERY, "-", "--at", "every:3/2+1/2", stdin=STREAM).out.splitlines()
+    times = {Fraction(1, 2) + n * Fraction(3, 2) for n in range(8)}
+    assert offset == [line for line in plain if Fraction(line.partition("@")[2]) in times]
+    assert len(offset) > 1
+    assert sh("stream", rules, *QUERY, "-", "--at", "every:3/2+7/2", stdin=STREAM).out.splitlines() == offset
+
+
+TIMES = "# in any order\n3\n\n1/2  % a half\n  2s\n3\n-1\n1970-01-01T00:00:04Z\n"
+
+
+def test_answers_at_the_times_in_a_file(sh: Shell, rules: str) -> None:
+    sh.write("times.txt", TIMES)
+    every = sh("stream", rules, *QUERY, "-", "--at", "every:1/2", stdin=STREAM).out.splitlines()
+    ran = sh("stream", rules, *QUERY, "-", "--at", "file:times.txt", stdin=STREAM)
+    assert ran.out.splitlines() == [
+        line for line in every if Fraction(line.partition("@")[2]) in (Fraction(1, 2), 2, 3, 4)
+    ]
+    assert ran.out.splitlines()
+
+
+def test_a_file_of_times_with_mistakes_names_each_line(sh: Shell, rules: str) -> None:
+    sh.write("times.txt", "1\n  noon\ninf\n")
+    ran = sh("stream", rules, *QUERY, "-", "--at", "file:times.txt", stdin=STREAM)
+    assert ran.code == 2
+    assert "times.txt:2:3: error[TL202]: `noon` is not a time" in ran.err
+    assert "times.txt:3:1: error[TL202]: a finite time is needed here, not inf" in ran.err
+
+
+def test_a_stream_at_times_of_a_file_continues_with_these_times(sh: Shell, rules: str) -> None:
+    sh.write("times.txt", "3\n1\n2\n11\n12\n")
+    args = ("stream", rules, *QUERY, "-", "--state", "s.state")
+    at = ("--at", "file:times.txt")
+    whole = sh("stream", rules, *QUERY, "-", *at, stdin=f"{STREAM}B(a)@10\nC@12\n").out.splitlines()
+    first = sh(*args, *at, "--continues", stdin=STREAM).out.splitlines()
+    sh.write("times.txt", "11\n")
+    refused = sh(*args, *at, stdin="B(a)@10\nC@12\n")
+    assert (refused.code, "TL403" in refused.err) == (2, True)
+    assert first + sh(*args, stdin="B(a)@10\nC@12\n").out.splitlines() == whole
+    assert "A(a)@11" in whole
+
+
+def test_a_chosen_window_warns_unless_it_is_proved(sh: Shell) -> None:
+    pairs = "Q(X, T) :- A(X, T).\nP(X, T) :- Q(X, T), Q(_Y, T-1).\nP(X, T) :- A(X, T), B(T).\n"
+    args = ("stream", sh.write("pairs.tdl", pairs), "--query", "P", "--input", "-")
+    stream = "A(b)@0\nB@0\nA(a)@1\n"
+    assert sh(*args, "--window", "1", stdin=stream) == CommandResult(0, "P(b)@0\nP(a)@1\n", "")
+    lossy = sh(*args, "--window", "0", stdin=stream)
+    assert (lossy.code, lossy.out) == (0, "P(b)@0\n")
+    assert "warning[TL607]: a window of 0 loses answers: P(a,1) on the stream A(b,0), A(a,1)" in lossy.err
+    assert sh(*args, "--window", "0", "--strict", stdin=stream).code == 2
+    assert sh(*args, "--window", "-1", stdin=stream).code == 2
+
+
+def test_a_window_that_is_proved_for_some_input_checks_the_input(sh: Shell) -> None:
+    # R follows from Q if Q is derived; a fact of Q alone would need the longer rule.
+    rules = "Q(X, T) :- A(X, T).\nP(X, T) :- A(X, T).\nP(X, T) :- Q(X, T), Q(_Y, T-1).\n"
+    args = ("stream", sh.write("proved.tdl", rules), "--query", "P", "--input", "-", "--window", "0")
+    assert sh(*args, stdin="A(b)@0\nA(a)@1\n").out == "P(b)@0\nP(a)@1\n"
+    refused = sh(*args, stdin="Q(b)@0\nQ(a)@1\n")
+    assert (refused.code, "TL606" in refused.err) == (2, True)
+    gone = "P(T) :- A(T-5).\n"
+    lossy = sh(
+        "stream", sh.write("gone.tdl", gone), "--query", "P", "--input", "-", "--window", "3", stdin="A@0\nA@9\n"
+    )
+    assert (lossy.code, lossy.out, "TL607" in lossy.err) == (0, "", True)
 
 
 def test_undefined_operations_are_counted(sh: Shell) -> None:
@@ -250,6 +320,11 @@ def test_bytes_that_are_no_text_are_named(sh: Shell, rules: str) -> None:
         ("stream", "rules.dmtl", *QUERY, "-", "--at", "noon"),
         ("stream", "rules.dmtl", *QUERY, "-", "--at", "every:0"),
         ("stream", "rules.dmtl", *QUERY, "-", "--at", "every:"),
+        ("stream", "rules.dmtl", *QUERY, "-", "--at", "every:2+soon"),
+        ("stream", "rules.dmtl", *QUERY, "-", "--at", "every:2+"),
+        ("stream", "rules.dmtl", *QUERY, "-", "--at", "file:"),
+        ("stream", "rules.dmtl", *QUERY, "-", "--at", "file:no-such.times"),
+        ("stream", "rules.dmtl", *QUERY, "-", "--at", "file:-"),
         ("stream", "rules.dmtl", *QUERY, "-", "--delay", "soon"),
         ("stream", "rules.dmtl", *QUERY, "-", "--delay", "=5"),
         ("stream", "rules.dmtl", *QUERY, "-", "--delay", "5", "--delay", "6"),

@@ -49,7 +49,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     "args, code, verdict",
     [
         (["--check", "2"], 0, "A window of 2 is valid."),
-        (["--check", "1"], 3, "Whether a window of 1 is valid is not known: that depends on the objects"),
+        (["--check", "1"], 3, "Whether a window of 1 is valid is not known: the query is recursive; name all"),
         (["--check", "1", "--objects", "a,max"], 0, "A window of 1 is valid."),
         (["--check", "0", "--objects", "a,max"], 1, "A window of 0 is not valid: this stream loses Black(a,1):"),
     ],

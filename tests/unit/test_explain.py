@@ -177,3 +177,16 @@ def test_late_facts_explain_nothing() -> None:
     reasoner.push(6, ["A(x)@2"])
     assert reasoner.late_count == 1
     assert reasoner.explain("P(x)@6").answer is Answer.NO
+
+
+def test_times_off_the_grid_of_the_data_are_explained() -> None:
+    program, data = tl.Program.parse("B :- A."), tl.Dataset.parse("A@[0,1]")
+    assert str(tl.explain(program, data, "B@1/2")).startswith("B@1/2  by B :- A.")
+
+
+def test_braces_may_need_a_value_that_other_braces_of_the_condition_bind() -> None:
+    rules = "E(K) :- max[0,3]{ X / 2 : B(X, K) } = last[0,2]{ X + J : D(J) } * -1, A(X)."
+    program, data = tl.Program.parse(rules), tl.Dataset.parse("B(4,1)@0\nD(2)@0\nD(-6)@1\nA(4)@[0,3]")
+    assert "does not hold" in str(tl.explain(program, data, "E(7)@0"))
+    assert "does not hold" in str(tl.explain(program, data, "E(2)@9"))
+    assert str(tl.explain(program, data, "E(1)@1")).startswith("E(1)@1  by E(K)")

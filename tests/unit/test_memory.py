@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import cast
 
 import pytest
 from hypothesis import Phase, given, note, settings
@@ -14,8 +16,8 @@ import tidelog as tl
 from examine import parse_case
 from oracle import head_predicates
 from strategies import FORWARD, Case, Features, cases
-from streams import Plan, run, set_up
-from streams_random import describe, moved
+from streams import Plan, plans, run, set_up
+from streams_random import describe, examine_stream, moved
 from tidelog.analysis.memory_bounds import MemoryBounds, StreamProfile, find_program_constants, greatest_common_divisor
 from tidelog.compiler.compiled_program import Memory
 from tidelog.data.statistics import compute_time_divisor, find_constants
@@ -42,6 +44,13 @@ WIDE = {
     """,
     "recursion": "Q(X) :- P(X), Diamondminus[1,2] Q(X). Q(X) :- R(X), Boxminus[1,2] P(X).",
     "negation": "Q(X) :- P(X), not Diamondminus[1,3] R(X).",
+    "since": "Q(X) :- P(X) Since[1,4] R(X).",
+    "since with now": "Q(X) :- P(X) Since[0,5] R(X).",
+    "since with open ends": "Q(X) :- P(X) Since(2,5) R(X).",
+    "since for ever": "Q(X) :- P(X) Since[1,inf) R(X).",
+    "since over runs": "Q(X) :- (Diamondminus[0,1/4] P(X)) Since[1,3] (Diamondminus[1,2] R(X)).",
+    "since and others": "Q(X) :- P(X), R(X) Since[1,4] P(X), not P(X) Since[0,2] R(X).",
+    "since in a recursion": "Q(X) :- P(X) Since[1,4] Q(X). Q(X) :- R(X), Diamondminus[0,1] P(X).",
     "negated box": "Q(X) :- P(X), not Boxminus[1,3] R(X), Diamondminus[0,1] R(X).",
 }
 
@@ -61,6 +70,47 @@ def test_bounded_memory_does_not_depend_on_density(rules: str) -> None:
     assert most_held(rules, "bounded", 64) <= most_held(rules, "bounded", 8) + 3
 
 
+def test_a_long_stream_with_runs_that_break_holds_no_more() -> None:
+    program = tl.Program.parse("Q(X) :- (Diamondminus[0,2] P(X)) Since[1,4] R(X).")
+    most: dict[int, int] = {}
+    answers: dict[str, list[str]] = {}
+    for dense, memory in ((10, "bounded"), (200, "bounded"), (200, "generic")):
+        # Every 20 time units a pause of 5 ends all runs.
+        choose, times = random.Random(0), [Fraction(n, dense) + n // (20 * dense) * 5 for n in range(60 * dense)]
+        reasoner = tl.Reasoner(program, "Q", memory=cast(Memory, memory))
+        facts = tl.Dataset.from_facts([f"{choose.choice('PR')}(a)@{t}" for t in times])
+        steps = list(reasoner.feed(facts))
+        if memory == "bounded":
+            most[dense] = max(step.window_facts + step.history_atoms for step in steps)
+        found = [fact for step in steps for fact in step.answers]
+        answers[memory] = [format_fact(fact) for fact in [*found, *reasoner.finish()]]
+    assert most[200] <= most[10] <= 10
+    assert answers["bounded"] == answers["generic"]
+    assert len(answers["bounded"]) == 3
+
+
+@pytest.mark.parametrize("kind", ["plain", "negation", "integers"])
+def test_since_in_bounded_memory_gives_the_same_answers(kind: str) -> None:
+    ran = 0
+
+    @settings(max_examples=25, phases=[Phase.generate])
+    @given(cases(KINDS[kind]), st.data())
+    def agree(case: Case, data: st.DataObject) -> None:
+        nonlocal ran
+        case = replace(case, rules=tuple(map(wide, case.rules)))
+        if "Since" not in str(tl.Program(case.rules, case.features.timeline)):
+            return
+        ran += 1
+        plan = replace(data.draw(plans(("A", "B"), integer=case.features.integer)), memory="bounded")
+        found = next(examine_stream(tl.Reasoner, case, plan), None)
+        if found:
+            note(describe(found, case, plan))
+        assert not found
+
+    agree()
+    assert ran >= 3
+
+
 def test_generic_memory_depends_on_density() -> None:
     assert most_held(WIDE["diamond"], "generic", 64) > 4 * most_held(WIDE["diamond"], "generic", 8)
 
@@ -70,9 +120,9 @@ def test_generic_memory_depends_on_density() -> None:
     [
         ("Q(X) :- P(X), Diamondminus[2,2] R(X).", "a single point"),
         ("Boxplus[2,2] Q(X) :- P(X), Diamondminus[0,1] R(X).", "a single point"),
-        ("Q(X) :- P(X) Since[0,5] R(X).", "Since"),
-        ("Q(X) :- P(X) Since[1,inf) R(X).", "Since"),
-        ("Q(X) :- P(X), not P(X) Since[1,2] R(X).", "Since"),
+        ("Q(X) :- (Diamondminus[0,1] P(X)) Since[5,5] R(X).", "a single point"),
+        ("Q(X) :- P(X), not (Diamondminus[0,1] P(X)) Since[2,2] R(X).", "a single point"),
+        ("Q(X) :- P(X) Until[0,5] R(X).", "ahead"),
         ("Q(X) :- P(X), Diamondplus[0,3] R(X).", "ahead"),
         ("Q(X) :- P(X), not Diamondplus[0,3] R(X).", "ahead"),
     ],
@@ -116,14 +166,39 @@ def test_the_bounds_of_the_signal_monitoring_program() -> None:
     assert (found.form.rules, found.form.predicates, found.form.arity) == (5, 7, 2)
     assert [found.form.window, found.form.shortest, found.form.least] == [4, 2, 2]
     assert found.generic.facts == (4 * (5 * 2 + 1) ** 2 + 1) * 7 * 10**2
-    assert found.bounded.facts == 9 * (2 * (4 // 2 + 2) * 5**3) ** 2 * 7 * 10**2
+    # The exponent (4 + 1)/2 is not rounded: the square of 5^(5/2) is 5^5.
+    assert found.bounded.facts == 9 * (2 * (4 // 2 + 2)) ** 2 * 5**5 * 7 * 10**2
 
 
 def test_a_bound_without_numbers_is_a_formula() -> None:
     found = bounds(tl.Program.parse(MONITOR), "Flag", StreamProfile())
     assert found.generic.facts is None
     assert found.generic.formula == "(4 * ((4 + 1) / g + 1)^2 + 1) * 7 * n^2"
-    assert found.bounded.formula == "9 * (2 * (2 + 2) * 5^3)^2 * 7 * n^2"
+    assert found.bounded.formula == "9 * (2 * (2 + 2) * 5^(5/2))^2 * 7 * n^2"
+
+
+@pytest.mark.parametrize("step", [Fraction(1), Fraction(1, 2), Fraction(2, 3), Fraction(7, 5)])
+@pytest.mark.parametrize("least", [2, 3, 7])
+def test_theorem_15_is_evaluated_exactly(step: Fraction, least: int) -> None:
+    # Three rules and six predicates in normal form, ranges [0,least] and [0,8]. The reference uses 80 digits.
+    program = tl.Program.parse(f"Q(X) :- P(X), Diamondminus[0,{least}] R(X), Diamondminus[0,8] S(X).")
+    found = bounds(program, "Q", StreamProfile(objects=3, every=Fraction(1, 30), step=step))
+    assert (found.form.rules, found.form.predicates) == (3, 6)
+    with localcontext(prec=80):
+        exponent = 2 * (8 + step) / least
+        power = Decimal(3) ** (Decimal(exponent.numerator) / exponent.denominator)
+        factor = 36 * (Fraction(8, least) + 2) ** 2 * 6 * 3
+        assert found.bounded.facts == int(power * factor.numerator / factor.denominator)
+
+
+def test_theorem_15_with_a_root_that_is_an_integer() -> None:
+    # Four rules: the square of 4^(5/4) is 2^5. A step of a nanosecond has an exponent with a large denominator.
+    program = tl.Program.parse("Q(X) :- P(X), Diamondminus[0,4] R(X). S(X) :- Q(X). Q(X) :- S(X), T(X).")
+    found = bounds(program, "Q", StreamProfile(objects=3, every=Fraction(1, 30), step=Fraction(1)))
+    assert found.form.rules == 4
+    assert found.bounded.facts == 36 * 9 * 2**5 * found.form.predicates * 3
+    fine = bounds(program, "Q", StreamProfile(objects=3, every=Fraction(1, 30), step=Fraction(1, 10**9))).bounded
+    assert fine.facts == int(36 * 9 * 4 ** (2 + 0.5e-9) * found.form.predicates * 3)
 
 
 def test_a_bound_with_very_many_digits() -> None:
@@ -161,8 +236,9 @@ def _wide(formula: Formula) -> Formula:
         case Unary(_, span, arg):
             longer = Interval(span.lo, span.hi + 3, span.lo_closed, span.hi_closed) if span.hi - span.lo < 3 else span
             return replace(formula, range=longer, arg=_wide(arg))
-        case Binary(_, _, left, right):
-            return replace(formula, left=_wide(left), right=_wide(right))
+        case Binary(_, span, left, right):
+            longer = Interval(span.lo, span.hi + 3, span.lo_closed, span.hi_closed) if span.hi - span.lo < 3 else span
+            return replace(formula, range=longer, left=_wide(left), right=_wide(right))
     return formula
 
 

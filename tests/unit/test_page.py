@@ -197,6 +197,18 @@ def test_every_derived_interval_has_its_proof(sh: Shell) -> None:
     assert proved >= 5
 
 
+def test_a_rule_with_alternatives_is_listed_once(sh: Shell) -> None:
+    rules = sh.write("rules.dmtl", "Q(X) :- A(X) or (B(X), C(X)).\nR(X) :- Q(X).\n")
+    assert sh("report", rules, sh.write("data.facts", "A(a)@1\nB(b)@2\nC(b)@2\n")).code == 0
+    found = Page.read(sh.folder / "report.html")
+    assert found.data["rules"] == ["Q(X) :- A(X) or (B(X), C(X)).", "R(X) :- Q(X)."]
+    proofs = (found.proof(row) for row in range(len(found.facts)))
+    assert sorted(proof[0] for proof in proofs if proof is not None) == [
+        *found.data["rules"][:1] * 2,
+        *found.data["rules"][1:] * 2,
+    ]
+
+
 def test_a_proof_that_is_not_on_the_page_is_a_command_away(sh: Shell) -> None:
     rules, data = sh.write("my rules.dmtl", RULES), sh.write("data.facts", "High(a)@[0,4]\nNear(a,b)\n")
     assert sh("report", rules, data, "--timeline", "integer").code == 0

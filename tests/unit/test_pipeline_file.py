@@ -67,6 +67,27 @@ def test_a_pipeline_is_read(tmp_path: Path) -> None:
     assert pipeline.answers.path == str(tmp_path / "out")
 
 
+def test_output_times_are_read(tmp_path: Path) -> None:
+    (tmp_path / "times.txt").write_text("3\n1\n")
+    assert load(tmp_path, GOOD.replace('delay = "5s"', 'at = "file:times.txt"')).at == f"file:{tmp_path / 'times.txt'}"
+    assert load(tmp_path, GOOD.replace('delay = "5s"', 'at = "every:10s+3s"')).at == "every:10s+3s"
+    (tmp_path / "times.txt").write_text("3\nsoon\n")
+    (found,) = refused(tmp_path, GOOD.replace('delay = "5s"', 'at = "file:times.txt"'))
+    assert where(found) == ("TL202", 2, 1)
+    (found,) = refused(tmp_path, GOOD.replace('delay = "5s"', 'at = "file:no.txt"'))
+    assert found.code == "TL805"
+    assert "cannot read" in found.message
+
+
+def test_a_checkpoint_knows_the_times_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "times.txt").write_text("3\n1\n")
+    pipeline = load(tmp_path, GOOD.replace('delay = "5s"', 'at = "file:times.txt"'))
+    before = build_record(pipeline, 1)
+    assert build_record(pipeline, 1).at == before.at
+    (tmp_path / "times.txt").write_text("4\n")
+    assert build_record(pipeline, 1).at != before.at
+
+
 def test_alerts_are_read(tmp_path: Path) -> None:
     options = 'path = "out"\nchanges = true\ndedupe = "30s"\ncooldown = "10min"\nper = 1'
     pipeline = load(tmp_path, GOOD.replace('path = "out"', options))
@@ -215,9 +236,7 @@ def test_what_changes_something_is_no_query(sql: str) -> None:
 
 # What is awaited
 
-AWAITED_RULES = (
-    "Overheated(X) :- Boxminus[0,10s] Hot(X).\nLong(X) :- Diamondminus[1,1] Long(X), Hot(X).\nLong(X) :- Hot(X).\n"
-)
+AWAITED_RULES = "Overheated(X) :- Boxminus[0,10s] Hot(X).\nLong(X) :- Diamondminus[1,1] Long(X).\nLong(X) :- Hot(X).\n"
 AWAITED = (
     GOOD.replace("checkpoint", 'timeline = "integer"\ncheckpoint')
     + """

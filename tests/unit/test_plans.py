@@ -34,6 +34,13 @@ def test_a_hidden_predicate_is_shown_as_what_it_names() -> None:
     assert not any("$" in line for line in lines)
 
 
+def test_a_group_is_shown_as_it_was_written() -> None:
+    lines = shown("P(X) :- Diamondminus[0,5] (A(X), B(X, _)). Q(X) :- A(X) or C(X), not (B(X, X), C(X)).")
+    assert "    each Diamondminus[0,5] (A(X), B(X, _))" in lines
+    assert "    without (B(X, X), C(X))" in lines
+    assert not any("$" in line for line in lines)
+
+
 def test_recursion_has_plans_for_new_facts() -> None:
     assert shown('P(X) :- Diamondminus[1,1] P(Y), E(Y,X,"a b"), X != Y.') == [
         "part 1: P (recursive)",

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pytest
+
 import tidelog as tl
+from tidelog.engine import plan_machine, store_tables
+from tidelog.engine.fact_store import Store
+from tidelog.timeline.grid import NEG_INF
 
 COUNT = 3000
 MEMBERS = [f"Member(g,m{i})" for i in range(COUNT)]
@@ -36,3 +44,68 @@ def test_requests_for_many_atoms_have_room_in_both_queues() -> None:
     answers += reasoner.finish()
     model = tl.materialise(program, tl.Dataset.parse(beats) | nodes, query="Calm", until=8)
     assert sorted(map(str, answers)) == sorted(map(str, model))
+
+
+def test_a_record_that_is_taken_again_derives_only_what_is_new() -> None:
+    program = tl.Program.parse("Told(X) :- Call(G), Member(G,X).")
+    reasoner = tl.Reasoner(program, "Told", background=tl.Dataset.from_facts(MEMBERS[:2]))
+    reasoner.push(0, ["Call(g)@[0,10]"])
+    evaluation = reasoner.evaluation
+    store, code = evaluation.store, evaluation.engine.code
+    call, told = (evaluation.form.names.index(name) for name in ("Call", "Told"))
+    queue = np.array([call, 10, 40, evaluation.symbols.intern("g")], np.int64)
+    following, later = np.empty(4, np.int64), np.empty(4, np.int64)
+    allowance = store.taken + 1
+
+    def run(following: Any) -> tuple[int, bool, int, int, int, int]:
+        tables = store.tables(code)
+        return plan_machine.run(code, tables, NEG_INF, 40, True, queue, 0, 4, following, 0, later, 0, allowance)
+
+    assert run(following)[0] == plan_machine.NO_ROOM
+    following = np.empty(8, np.int64)
+    status, turned, _, end, _, _ = run(following)
+    assert (status, turned, end) == (plan_machine.TIRED, True, 8)
+    assert following.reshape(2, 4)[:, :3].tolist() == [[told, 21, 40]] * 2
+
+
+def test_many_atoms_are_found_whether_they_are_looked_at_ahead_or_not() -> None:
+    count = 2 * plan_machine.FEW_ATOMS
+    program = tl.Program.parse("Told(X) :- Call(X). Both(X) :- Told(X), Diamondminus[1,1] Told(X).")
+    text = "\n".join(f"Call(c{(7 * i) % count})@{t}" for t in range(2) for i in range(count))
+    model = tl.materialise(program, tl.Dataset.parse(text), query="Both")
+    assert len(model) == count
+    reasoner = tl.Reasoner(program, "Both")
+    found = sum(len(step.answers) for step in reasoner.feed(tl.Dataset.parse(text, ordered=True)))
+    assert found + len(reasoner.finish()) == count
+
+
+def test_a_stream_of_ever_new_constants_copies_its_tables_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown, compacted = [0], [0]
+
+    def count_calls(name: str, counter: list[int]) -> None:
+        method = getattr(Store, name)
+
+        def counting(store: Store, *args: Any, **options: Any) -> None:
+            counter[0] += 1
+            method(store, *args, **options)
+
+        monkeypatch.setattr(Store, name, counting)
+
+    count_calls("grow", grown)
+    count_calls("compact", compacted)
+    reasoner = tl.Reasoner(tl.Program.parse("Twice(X) :- Call(X), Diamondminus(0,1] Call(X)."), "Twice")
+    text = "\n".join(f"Call(c{t // 2 * 300 + i})@{t}" for t in range(200) for i in range(300))
+    for _ in reasoner.feed(tl.Dataset.parse(text, ordered=True)):
+        pass
+    assert compacted[0] >= 10
+    assert grown[0] <= 2 * compacted[0]
+
+
+def test_places_for_the_records_of_a_round_grow_with_the_queue() -> None:
+    recent = np.zeros((1 + store_tables.RECENT, 2), np.int64)
+    recent[0] = 7, 0
+    assert store_tables.fit_recent(recent, np.empty(8 * store_tables.RECENT, np.int64)) is recent
+    larger = store_tables.fit_recent(recent, np.empty(8 * store_tables.RECENT + 1, np.int64))
+    assert len(larger) == 1 + 2 * store_tables.RECENT
+    assert larger[0, 0] == 7
+    assert not larger[1:].any()

@@ -7,7 +7,7 @@ import fcntl
 import gzip
 import io
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -256,6 +256,15 @@ def test_a_bad_row_of_a_table_is_counted_from_its_beginning(tmp_path: Path, monk
     monkeypatch.setattr(data_files, "CHUNK", 200)
     *_, last = stream_reader.read_pieces(str(path))
     assert "P.csv:302:1: error[TL206]: column `time`" in str(last.error)
+
+
+@pytest.mark.parametrize("call", [lambda r: r.push(0), lambda r: r.advance(0), lambda r: r.finish(5)])
+def test_a_recursion_without_a_beginning_is_refused_in_every_call(call: Callable[[tl.Reasoner], object]) -> None:
+    program = tl.Program.parse("E(X) :- A(X), not Diamondminus[2,4] E(X).")
+    reasoner = tl.Reasoner(program, "E", background=tl.Dataset.parse("A(b)@(-inf,inf)"))
+    for _ in range(2):
+        with pytest.raises(tl.TidelogError, match="TL311"):
+            call(reasoner)
 
 
 # Files

@@ -187,6 +187,24 @@ def test_times_of_withdrawn_facts_are_no_output_times() -> None:
     assert push(reasoner, 3, "-Other@2") == ["-Q(a)@2"]
 
 
+def test_regular_output_times_begin_with_the_first_fact_that_stands() -> None:
+    reasoner = make("Q :- B. B :- A.", at="every:3", background=tl.Dataset.parse("B@(-inf,-2]"), corrections=30)
+    steps = reasoner.feed(tl.Dataset.parse("A@-12\n-A@-12\nA@-8\nA@1", ordered=True))
+    assert [texts(step) for step in steps] == [[], [], ["+Q@-6", "+Q@-3"]]
+    # Times begin later without the first fact, and earlier with one before it.
+    assert push(reasoner, 1, "-A@-8") == ["-Q@-6", "-Q@-3"]
+    resumed = tl.Reasoner.load(reasoner.save())
+    assert push(resumed, 2, "A@-4") == ["+Q@-3"]
+    assert push(resumed, 2, "A@-8", "-A@-4") == ["+Q@-6"]
+
+
+def test_regular_output_times_begin_with_a_clock_that_was_set() -> None:
+    reasoner = make("Q :- B. B :- A.", at="every:3", background=tl.Dataset.parse("B@(-inf,-2]"), corrections=30)
+    assert push(reasoner, -12) == []
+    assert push(reasoner, -5, "A@-8") == ["+Q@-12", "+Q@-9", "+Q@-6"]
+    assert push(reasoner, -5, "-A@-8") == []
+
+
 def test_a_fact_of_the_future_can_be_deleted_before_its_time() -> None:
     reasoner = make(WINDOW)
     push(reasoner, 1, "P(a)@50", "P(b)@51")

@@ -64,3 +64,15 @@ def test_questions_may_give_times_among_arguments_as_dates() -> None:
     assert tl.entails(program, data, f"Since(t1,1769853600){at}").value == "yes"
     assert tl.entails(program, data, f"Since(t1,2026-01-31T10:00:01Z){at}").value == "no"
     assert tl.entails(program, data, f"Since(t1,soon){at}").value == "no"
+
+
+def test_explanations_write_times_among_arguments_as_dates() -> None:
+    program, data = tl.Program.parse(RULES), tl.Dataset.parse(DATED)
+    found = tl.explain(program, data, "Since(t1,2026-01-31T10:00:00Z)@2026-01-31T10:30:00Z")
+    lines = str(found).splitlines()
+    assert lines[0].startswith("Since(t1,2026-01-31T10:00:00Z)@2026-01-31T10:30:00Z  by Since")
+    assert lines[1] == "└─ start{ Hot(t1) } is 2026-01-31T10:00:00Z at 2026-01-31T10:30:00Z"
+    assert str(found.as_json()["fact"]).startswith("Since(t1,2026-01-31T10:00:00Z)@")
+    absent = tl.explain(program, data, "Since(t1,2026-01-31T10:00:00Z)@2026-01-31T11:00:00.7Z")
+    assert str(absent).startswith("Since(t1,2026-01-31T10:00:00Z)@2026-01-31T11:00:00")
+    assert "is 1769853600" not in str(absent)

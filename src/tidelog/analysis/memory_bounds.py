@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
-from math import ceil, gcd, lcm, log10
+from itertools import count
+from math import floor, gcd, lcm, log10
 from typing import Any
 
 from tidelog.analysis.fragments import range_on_timeline, subformulas
@@ -245,17 +247,47 @@ def _compute_generic(form: NormalFormSize, stream: StreamProfile) -> Bound:
 def _compute_bounded(form: NormalFormSize, stream: StreamProfile) -> Bound:
     rules = max(1, form.rules)
     parts = Fraction(0) if form.shortest == INF else form.window / Fraction(form.shortest)
-    turns = 0 if form.least == INF else ceil((form.window + stream.step) / Fraction(form.least))
+    turns = Fraction(0) if form.least == INF else (form.window + stream.step) / Fraction(form.least)
     atoms = f"{form.predicates} * {_format_power(stream.objects, form.arity)}"
-    formula = f"9 * (2 * ({parts} + 2) * {rules}^{turns})^2 * {atoms}"
+    formula = f"9 * (2 * ({parts} + 2) * {rules}^{_format_factor(turns)})^2 * {atoms}"
     if stream.objects is None:
         return Bound(formula)
-    digits = log10(36 * float(parts + 2) ** 2) + 2 * turns * log10(rules)
+    digits = log10(36 * float(parts + 2) ** 2) + 2 * float(turns) * log10(rules)
     digits += log10(form.predicates) + form.arity * log10(max(1, stream.objects))
     if digits > MAX_DIGITS:
         return Bound(formula, None, round(digits, 1))
-    intervals = 9 * (2 * (parts + 2) * rules**turns) ** 2
-    return _to_bound(formula, ceil(intervals) * form.predicates * stream.objects**form.arity)
+    factor = 36 * (parts + 2) ** 2 * form.predicates * stream.objects**form.arity
+    return _to_bound(formula, _floor_of_power(factor, rules, 2 * turns))
+
+
+def _floor_of_power(factor: Fraction, base: int, exponent: Fraction) -> int:
+    """Return the whole part of `factor * base^exponent`, exactly: a number of facts is a whole number.
+
+    >>> _floor_of_power(Fraction(1, 2), 10, Fraction(5, 2))
+    158
+    """
+    root, times = _take_root(base)
+    exponent *= times
+    if exponent.denominator == 1:
+        return floor(factor * Fraction(root) ** exponent.numerator)
+    # The power is irrational, so that enough digits tell which integers it is between.
+    for digits in count(2 * MAX_DIGITS, MAX_DIGITS):
+        with localcontext(prec=digits):
+            power = Decimal(root) ** (Decimal(exponent.numerator) / exponent.denominator)
+            error = power.scaleb(MAX_DIGITS // 2 - digits)
+            low, high = (floor(factor * Fraction(end)) for end in (power - error, power + error))
+        if low == high:
+            return low
+    raise AssertionError("unreachable")
+
+
+def _take_root(base: int) -> tuple[int, int]:
+    """Return a number that is no power of another, and the exponent that gives `base`; (1, 1) for 1."""
+    for times in range(base.bit_length(), 1, -1):
+        root = round(base ** (1 / times))
+        if root**times == base:
+            return root, times
+    return base, 1
 
 
 def _to_bound(formula: str, facts: int) -> Bound:

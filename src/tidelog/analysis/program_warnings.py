@@ -77,7 +77,7 @@ def find_data_warnings(
     Payed has neither rules nor facts, and no rule reads the facts of Paid
     """
     derived = {head.predicate for rule in program.rules if (head := head_atom(rule))}
-    given = {*data, *(fact.predicate for fact in program.facts)}
+    given = {*data, *(fact.predicate for fact in program.facts), *program.calendars}
     asked = None if queries is None else set(queries)
     rules = select_rules(program.rules, asked)
     read = {atom.predicate for rule in program.rules for atom in rule_atoms(rule)} | (asked or set())

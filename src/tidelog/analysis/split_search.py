@@ -95,7 +95,8 @@ def search_split(
     shapes = [describe_rule(number, program.rules[number]) for number in find_needed_rules(program.rules, names)]
     derived = frozenset(shape.head.predicate for shape in shapes if shape.head)
     known = _find_background(program, background, derived, shapes)
-    finder = ChoiceFinder(collect_arities(program), known)
+    # Every bucket generates the whole calendar, so it counts as copied, not as hashed.
+    finder = ChoiceFinder(collect_arities(program) | dict.fromkeys(program.calendars, 0), known)
     units = tuple(finder.build_unit(own, rules) for own, rules in _group_rules(names, shapes, derived, endless))
     return SplitPlan(units, _PlacementSearch(units, finder, derived).find_cheapest(), finder, derived)
 
@@ -109,10 +110,10 @@ def collect_arities(program: Program) -> dict[str, int]:
 def _find_background(
     program: Program, given: Collection[str], derived: frozenset[str], shapes: Iterable[RuleShape]
 ) -> frozenset[str]:
-    """Find the background predicates: those given, rigid ones and the clock of temporal Datalog, and those derived from
-    background only."""
+    """Find the background predicates: those given, calendars, rigid ones and the clock of temporal Datalog, and those
+    derived from background only."""
     rigid = {name for name, _ in program.temporal.rigid} - derived if program.temporal else set()
-    background = {*given, *rigid, CLOCK}
+    background = {*given, *rigid, *program.calendars, CLOCK}
     while True:
         streamed = {
             shape.head.predicate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
@@ -42,7 +43,7 @@ def entails(
       echo 'A(X) :- Diamondminus[1,1] A(X).' > rules.dmtl
       echo 'A(a)@0' | tidelog entails rules.dmtl - 'A(a)@1000000'
     """
-    from tidelog.batch import entails as decide
+    from tidelog.batch import decide
     from tidelog.data.time_units import check_asked_times
 
     program, dataset = load_program_and_data(rules, data, [find_fact_predicate(fact)], strict)
@@ -50,6 +51,9 @@ def entails(
     asked = program.to_fact(fact).interval
     check_asked_times(dataset, fact, asked.lo, asked.hi)
     with interruptible():
-        answer = decide(program, dataset, fact, timeline=timeline).value
+        found, reason = decide(program, dataset, fact, timeline=timeline)
+    answer = found.value
+    if reason is not None:
+        show_warnings([replace(reason, severity="warning")], strict=False)
     click.echo(json.dumps({"fact": fact, "answer": answer}, ensure_ascii=False) if as_json else answer)
     return ANSWER_EXIT_CODES[answer]

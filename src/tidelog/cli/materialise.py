@@ -23,9 +23,10 @@ from tidelog.cli.options import (
     threads_option,
     timeline_option,
 )
-from tidelog.cli.program_input import load_program_and_data
+from tidelog.cli.program_input import find_fact_predicate, load_program_and_data
 from tidelog.cli.schema_option import current_schema, schema_option
 from tidelog.cli.signals import interruptible
+from tidelog.cli.warning_output import show_warnings
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
@@ -43,7 +44,13 @@ class TimeLimits:
 @click.command(short_help="Print all facts that hold (also spelt materialize).")
 @rules_argument
 @data_argument
-@click.option("--query", "queries", metavar="Q", multiple=True, help="Print only this predicate; may be repeated.")
+@click.option(
+    "--query",
+    "queries",
+    metavar="Q",
+    multiple=True,
+    help="Print only this predicate, or only the facts that fit an atom such as 'Hot(t1,X)'; may be repeated.",
+)
 @between_option
 @click.option(
     "--until",
@@ -72,6 +79,9 @@ def materialise(
     """Print all facts that hold, given or derived, of every predicate that occurs in a head (or of each Q), one per
     line. Facts that repeat for ever follow as comments, like `% repeats every 3 from 17: A(a)@[17,18]`.
 
+    Q is a predicate, or an atom as in rules: `Hot(t1, X)` asks for the facts of t1 alone, and only what can matter for
+    them is computed. A constant that begins with a capital letter needs quotes there: `Hot("T1", X)`.
+
     Answers go beyond the last fact in the data, where a stream stops; --until T gives those of `stream --until T`.
 
     \b
@@ -85,7 +95,8 @@ def materialise(
 
     if limits.between and limits.until is not None:
         raise click.UsageError("--between and --until exclude each other: --between -inf,T cuts answers at T")
-    program, dataset = load_program_and_data(rules, data, queries or None, strict)
+    names = [find_fact_predicate(query) for query in queries]
+    program, dataset = load_program_and_data(rules, data, names or None, strict)
     if limits.until is not None:
         check_asked_times(dataset, f"--until {limits.until}", limits.until)
     elif limits.between:
@@ -98,5 +109,6 @@ def materialise(
     except Undecided as problem:
         click.echo(str(problem), err=True)
         return UNDECIDED
+    show_warnings(model.warnings, strict)
     output.write(render_model(model, output.form, iso, current_schema(rules)))
     return 0

@@ -48,6 +48,7 @@ class StableQuestion:
     brave: str | None
     cautious: str | None
     source: str | None
+    weights: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,13 @@ class DisplayArguments:
     metavar="FACT|P",
     help="Say whether FACT holds in all stable models; for a predicate, print its facts that do.",
 )
+@click.option(
+    "--optimise",
+    "weights",
+    metavar="P[=W]",
+    multiple=True,
+    help="Find models of least cost: P, or the facts that match P, cost W (default 1) at every time. May be repeated.",
+)
 @click.option("--input", "source", metavar="STREAM", help="Follow a stream: what holds in some and in all models.")
 @click.option("--timeline", type=click.Choice(["rational", "integer"]), help="Always integer.")
 @click.option("--most", metavar="W", type=click.IntRange(min=1), help="Give up after W windows. Default: 500000.")
@@ -130,6 +138,8 @@ def stable(
     require_integer_timeline(timeline)
     if sum(part is not None for part in (question.brave, question.cautious, question.source)) > 1:
         raise click.UsageError("give only one of --brave, --cautious and --input")
+    if question.weights and (question.brave or question.cautious or question.source):
+        raise click.UsageError("--optimise compares models, and has no --brave, --cautious and --input")
     if display.as_json and (display.form or display.file):
         raise click.UsageError("--json prints one object, and has no --format and no --output")
     require_single_stdin(rules, *data, question.source)
@@ -269,10 +279,17 @@ def _print_models(
     program: Program, data: Dataset, question: StableQuestion, most: int, display: DisplayArguments
 ) -> int:
     from tidelog.cli.labelled_facts import LabelledFact, render_labelled
+    from tidelog.language.fact_text import format_value
     from tidelog.stable.models import stable_models
 
     models = stable_models(
-        program, data, models=question.models, between=question.between, most=most, progress=_print_progress
+        program,
+        data,
+        models=question.models,
+        between=question.between,
+        most=most,
+        progress=_print_progress,
+        weights=question.weights or None,
     )
     if display.as_json:
         objects = [model.to_json(display.iso) for model in models]
@@ -288,7 +305,11 @@ def _print_models(
         if question.between is None and models.satisfiable:
             _print_default_range(models, iso)
     elif models.satisfiable:
-        texts = (f"% model {number}\n{model.text(display.iso)}" for number, model in enumerate(models, 1))
+        texts = (
+            f"% model {number}{'' if model.cost is None else f', cost {format_value(model.cost)}'}\n"
+            f"{model.text(display.iso)}"
+            for number, model in enumerate(models, 1)
+        )
         display.output.write("".join(texts).encode())
         if question.between is None:
             _print_default_range(models, data.dates if display.iso is None else display.iso)

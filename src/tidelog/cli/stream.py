@@ -65,18 +65,18 @@ def stream(
     from tidelog.errors import TidelogError
     from tidelog.language.program import Program
 
-    check_files(files, run.continues)
+    check_files(files, run.continues, query.at)
     if run.heartbeat is not None and not run.follow:
         raise click.UsageError("--heartbeat needs --follow: an input that is not followed has a last time")
     _check_output_file(files, display.output.file)
     program = Program.load(files.rules)
-    if query.objects is None:
+    if query.objects is None and query.window is None:
         program.require_times()
     show_warnings(find_program_warnings(program), run.strict)
     require_known_predicates(query.delay, program)
     options = _build_query_options(program, query, alerts)
     schema = current_schema(files.rules)
-    domain = None if query.objects is None else _prove_window(program, query.query, query.objects)
+    domain = _choose_window(program, query, run.strict)
     # These load the engine: a mistake in an option should be reported before.
     from tidelog.cli.alert_delivery import deliver_alerts
     from tidelog.cli.stream_output import StreamOutput
@@ -127,6 +127,7 @@ def _check_output_file(files: StreamFiles, output: str | None) -> None:
 def _build_query_options(program: Program, query: QueryArguments, alerts: AlertArguments) -> QueryOptions:
     from tidelog.cli.stream_state import QueryOptions
     from tidelog.streaming.alerts import parse_alert_options
+    from tidelog.streaming.output_time_text import find_times_file, read_times_file
     from tidelog.streaming.output_times import parse_corrections, parse_delays
 
     alert_options = parse_alert_options(
@@ -138,17 +139,26 @@ def _build_query_options(program: Program, query: QueryArguments, alerts: AlertA
         points=query.at is not None,
     )
     parse_corrections(query.corrections, parse_delays(query.delay), query.memory)
+    path = find_times_file(query.at)
+    times = None if path is None else read_times_file(path)
     kept = query.timeline, query.memory, query.at
-    return QueryOptions(query.query, *kept, query.delay, alert_options, query.corrections)
+    return QueryOptions(query.query, *kept, query.delay, alert_options, query.corrections, times)
 
 
-def _prove_window(program: Program, query: str, objects: str) -> ClosedDomain:
-    """Find the smallest window for a stream that mentions no other objects."""
+def _choose_window(program: Program, query: QueryArguments, strict: bool) -> ClosedDomain | None:
+    """Take the window that the user chooses, or find the smallest one for a stream that mentions no other objects."""
+    if query.objects is None and query.window is None:
+        return None
     from tidelog.cli.window import show_search_progress
-    from tidelog.windows.closed_domain import PROOF_SECONDS, assume_objects
+    from tidelog.windows.closed_domain import PROOF_SECONDS, assume_objects, assume_window
 
     with show_search_progress(PROOF_SECONDS) as progress:
-        return assume_objects(program, query, objects, progress)
+        if query.window is None:
+            assert query.objects is not None
+            return assume_objects(program, query.query, query.objects, progress)
+        domain, warning = assume_window(program, query.query, query.window, query.objects, progress)
+    show_warnings([warning] if warning else [], strict)
+    return domain
 
 
 def _find_largest_lag(files: StreamFiles, follow: bool) -> float:

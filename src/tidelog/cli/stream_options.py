@@ -75,6 +75,8 @@ class QueryArguments:
     #: For how long late facts and deletions are taken, if at all.
     corrections: Fraction | None
     objects: str | None
+    #: How many time points are remembered, if the user chooses.
+    window: int | None
 
 
 @dataclass(frozen=True)
@@ -144,11 +146,18 @@ def _parse_corrections(context: click.Context, option: click.Parameter, value: s
 def _check_output_times(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     if value is None or value == "input":
         return value
-    kind, _, step = value.partition(":")
-    if kind != "every" or not step:
-        raise click.BadParameter(f"{value!r} is neither input nor every:S, like every:5 or every:10min")
-    if parse_length(step) == 0:
-        raise click.BadParameter(f"{value!r}: the distance must be greater than 0")
+    from tidelog.errors import TidelogError
+    from tidelog.streaming.output_time_text import parse_multiples
+
+    kind, _, rest = value.partition(":")
+    if kind not in ("every", "file") or not rest:
+        raise click.BadParameter(f"{value!r} is none of input, every:S (every:5, every:10min+3min) and file:PATH")
+    if kind == "every":
+        try:
+            parse_multiples(value)
+        except TidelogError as problem:
+            found = problem.diagnostics[0]
+            raise click.BadParameter(f"{value!r}: {found.message}; {found.help}") from None
     return value
 
 
@@ -214,9 +223,10 @@ _QUERY_OPTIONS: tuple[Option, ...] = (
     ),
     click.option(
         "--at",
-        metavar="input|every:S",
+        metavar="input|every:S[+O]|file:PATH",
         callback=_check_output_times,
-        help="Answers at the stream's own time points, or at multiples of S. Default: maximal intervals once they end.",
+        help="Answers at the stream's own time points, at multiples of S (plus an offset O), or at the times in a "
+        "file, one per line. Default: maximal intervals once they end.",
     ),
     click.option(
         "--memory",
@@ -241,6 +251,12 @@ _QUERY_OPTIONS: tuple[Option, ...] = (
         "--objects",
         metavar="A,B,...",
         help="All objects that facts mention (.tdl): keep no more than the smallest window proved for them.",
+    ),
+    click.option(
+        "--window",
+        metavar="W",
+        type=click.IntRange(min=0),
+        help="Remember W time points (.tdl): drop rules that look back further, with a warning unless none is needed.",
     ),
 )
 _RUN_OPTIONS: tuple[Option, ...] = (
@@ -345,25 +361,29 @@ def stream_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def check_files(files: StreamFiles, continues: bool) -> None:
+def check_files(files: StreamFiles, continues: bool, at: str | None = None) -> None:
     """Refuse files that cannot be used together, or not be written at the end, before any work is done."""
-    require_single_stdin(*(file for _, file in files.inputs))
+    from tidelog.streaming.output_time_text import find_times_file
+
+    times = find_times_file(at)
+    inputs = [*files.inputs, *([("--at", times)] if times else [])]
+    require_single_stdin(*(file for _, file in inputs))
     if continues and files.state is None:
         raise click.UsageError("--continues needs --state FILE, which keeps the open intervals")
-    _require_distinct_outputs(files)
+    _require_distinct_outputs(inputs, files.outputs)
     for option, file in files.outputs:
         if option in ("--state", "--report"):
             _require_writable(option, file)
 
 
-def _require_distinct_outputs(files: StreamFiles) -> None:
+def _require_distinct_outputs(inputs: list[tuple[str, str]], outputs: list[tuple[str, str]]) -> None:
     """Refuse an output file that is also used for something else."""
     seen = {
         Path(path).resolve(): option
-        for option, file in files.inputs
+        for option, file in inputs
         if not is_standard_input(path := file.partition("=")[2] or file)
     }
-    for option, file in files.outputs:
+    for option, file in outputs:
         other = seen.setdefault(Path(file).resolve(), option)
         if other != option:
             raise click.UsageError(f"{option} {file}: {other} uses this file too, and it would be overwritten")

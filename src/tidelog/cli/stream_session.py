@@ -23,6 +23,7 @@ from tidelog.cli.stream_state import (
     build_mismatch,
     compute_digest,
     render_in_order,
+    require_same_times,
 )
 from tidelog.cli.wall_clock import WallClock
 from tidelog.cli.warning_output import show_warnings
@@ -287,7 +288,7 @@ class StreamSession:
                 background=self.background,
                 delay=options.delay if None in options.delay else {**options.delay, None: Fraction(0)},
                 memory=options.memory,
-                at=options.at,
+                at=options.at if options.times is None else options.times,
                 corrections=options.corrections,
             )
             self.digest = digest
@@ -321,6 +322,7 @@ class StreamSession:
     def _resume(self, data: bytes, state: str, changed: bool) -> None:
         meta, _ = unpack(data, state)
         record = meta.get("stream")
+        given = self.options
         if record:
             self.options = self.options.resume(record["options"], state, changed)
             self.digest = record["background"]
@@ -334,6 +336,7 @@ class StreamSession:
             self.positions = {path: Position(*place) for path, place in record.get("positions", {}).items()}
             self.held = Dataset.parse(record.get("held", ""), source=state, ordered=True)
         self.reasoner = Reasoner.load(data, self.program, query=self.options.query, changed=changed)
+        require_same_times(given, self.reasoner, state)
         if self.options.alerts:
             self.alerts = restore_alert_state(self.reasoner, meta, changed)
         reached = self.reasoner.last_step.time

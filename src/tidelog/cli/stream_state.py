@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidelog.errors import TidelogError
     from tidelog.streaming.alerts import AlertOptions
     from tidelog.streaming.live_input import Position
+    from tidelog.streaming.reasoner import Reasoner
     from tidelog.timeline.interval import Time
 
 
@@ -28,6 +29,8 @@ class QueryOptions:
     delay: dict[str | None, Fraction]
     alerts: AlertOptions | None
     corrections: Fraction | None = None
+    #: The times in the file that `at` names; a state has its own.
+    times: list[Fraction] | None = None
 
     def to_json(self) -> dict[str, Any]:
         delay = {name or "": str(length) for name, length in self.delay.items()}
@@ -138,6 +141,16 @@ def compute_digest(data: Dataset | None) -> str:
         lines = render_rows(data.symbols, name, r, Grid(True, data.denominator)).splitlines()
         digest.update(b"\n".join(sorted(set(lines))) + b"\n")
     return digest.hexdigest()
+
+
+def require_same_times(options: QueryOptions, reasoner: Reasoner, state: str) -> None:
+    """Refuse a file of output times that has changed: facts that the new times ask about may be forgotten."""
+    output = reasoner.evaluation.output
+    if options.times is not None and output is not None and output.listed != options.times:
+        raise build_mismatch(
+            f"{state} belongs to a stream with other times in --at {options.at}",
+            "leave --at out to continue with the times of the state, or start again with another --state",
+        )
 
 
 def build_mismatch(message: str, help: str) -> TidelogError:

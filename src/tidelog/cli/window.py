@@ -49,7 +49,8 @@ def window(
     the smallest possible window (exact), with a stream on which a smaller one loses an answer. RULES are temporal
     Datalog (.tdl).
 
-    With --check: exit code 0 for a valid window, 1 for one that loses answers, 3 if that is not known.
+    With --check: exit code 0 for a valid window, 1 for one that loses answers, 3 if that is not known. Without
+    --objects it is known for all queries that are not recursive and do not compare objects by order.
 
     \b
     Example:
@@ -95,10 +96,10 @@ def _format_report(report: WindowReport) -> Iterator[str]:
             yield f"With a window of {low - 1} this stream loses {format_timed_fact(report.witness.lost)}:"
             yield from _format_witness(report.witness)
     if report.check:
-        yield from _format_verdict(report.check, report.objects is not None)
+        yield from _format_verdict(report.check)
 
 
-def _format_verdict(check: WindowCheck, searched: bool) -> Iterator[str]:
+def _format_verdict(check: WindowCheck) -> Iterator[str]:
     from tidelog.windows.witness import format_timed_fact
 
     if check.valid:
@@ -107,7 +108,7 @@ def _format_verdict(check: WindowCheck, searched: bool) -> Iterator[str]:
         yield f"A window of {check.window} is not valid: this stream loses {format_timed_fact(check.witness.lost)}:"
         yield from _format_witness(check.witness)
     else:
-        why = "the time ran out" if searched else "that depends on the objects; name all of them with --objects"
+        why = check.reason if check.reason == "the time ran out" else f"{check.reason}; name all objects with --objects"
         yield f"Whether a window of {check.window} is valid is not known: {why}."
 
 

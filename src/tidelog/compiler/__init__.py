@@ -9,6 +9,8 @@ The passes: `validate`, `stratify`, `choose_grid`, `flatten`, `prune`, `normalis
 
 Read `passes.py` first, then `compiled_program.py`. Besides the passes: `flat_rules` (rules in normal form, as data),
 `opcodes` (the words of encoded plans), `prepare_facts` (from users' data to the grid, for every engine), `plan_text`
-(rules and plans as text), `violations` (violated constraints in words), `late_rows` (aggregates over streams that have
-to look back), `key_arguments` (by which argument a standing query falls apart).
+(rules and plans as text), `violations` and `undecided` (violated constraints, and recursions that could not be decided,
+in words), `late_rows` (aggregates over streams that have to look back), `key_arguments` (by which argument a
+standing query falls apart), `calendar_demand` (in which ranges of time rules read a calendar) and `calendar_input` (the
+facts of the calendar for a run).
 """

@@ -21,7 +21,10 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_hidden, is_violation
 from tidelog.language.printer import format_rule
-from tidelog.timeline.grid import LIMIT, NEG_INF, Grid
+from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
+
+#: How many positions before the present an interval ends at most that new facts can touch.
+TOUCH = 2
 
 
 class LooksAhead(TidelogError):
@@ -71,11 +74,15 @@ def least_distance(aggregation: Aggregation, grid: Grid) -> int:
 
 
 def compute_bounds(
-    compiled: CompiledProgram, more: AbstractSet[int] = frozenset(), standing: AbstractSet[str] = frozenset()
+    compiled: CompiledProgram,
+    more: AbstractSet[int] = frozenset(),
+    standing: AbstractSet[str] = frozenset(),
+    touch: int = TOUCH,
 ) -> StreamBounds:
     """Compute the delays and retentions of rules in the normal form for streams.
 
     The agenda evaluates rules with negation, and those whose positions are in `more`; facts of `standing` stand.
+    `touch` is how long the operands of a Since are kept for, so that new facts touch them.
     """
     rules = compiled.rules
     agenda = {place for place, rule in enumerate(rules) if any(b.negated for b in rule.body)} | more
@@ -97,7 +104,7 @@ def compute_bounds(
     timeless = find_timeless(rules)
     for place, rule in enumerate(rules):
         for literal in rule.body:
-            kept = _retention_for(rule, literal, delay, timeless)
+            kept = _retention_for(rule, literal, delay, timeless, touch)
             if place in waits:
                 pushes = rule.predicate in standing and pushes_forward(rule)
                 kept = max(kept, waits[place] + (0 if pushes else read_range(rule, literal)[1]))
@@ -153,14 +160,17 @@ def _wait_of(rule: FlatRule, delay: dict[str, int]) -> int:
     return max(0, *(delay[b.predicate] + (_look_ahead_of(rule, b) or 0) for b in rule.body))
 
 
-def _retention_for(rule: FlatRule, literal: FlatLiteral, delay: dict[str, int], timeless: frozenset[str]) -> int:
+def _retention_for(
+    rule: FlatRule, literal: FlatLiteral, delay: dict[str, int], timeless: frozenset[str], touch: int
+) -> int:
     """Return how long a rule that new facts drive needs the literal's facts for its other literals."""
     others = [b for b in rule.body if b is not literal and b.predicate not in timeless]
     if not others:
         return NEG_INF
-    if literal.op in (Op.SINCE, Op.UNTIL):
-        # The left operand only has to touch the new facts.
-        return max(delay[b.predicate] for b in others) + 2
+    if literal.op in (Op.SINCE, Op.UNTIL) or any(b.op is Op.SINCE and b.range[1] == POS_INF for b in others):
+        # The left operand only has to touch the new facts. So does the right operand of a Since without an end: such a
+        # Since is about runs that go on (`normalise_streams`).
+        return max(delay[b.predicate] for b in others) + touch
     ahead = max(delay[b.predicate] + (_look_ahead_of(rule, b) or 0) for b in others)
     return ahead + read_range(rule, literal)[1]
 

@@ -12,6 +12,7 @@ from tidelog.compiler.opcodes import Code
 from tidelog.compiler.order_joins import Plan, PlanStep
 from tidelog.language.comparisons import OPERATORS
 from tidelog.language.syntax import Term, Value, Variable
+from tidelog.timeline.grid import NEG_INF, POS_INF
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,8 @@ def encode_plans(plans: list[Plan], triggers: Mapping[int, list[int]], numbering
         width = max(width, len(levels) + 2, len(registers) + 2, *arguments, 0)
     # Plans that share their first levels are adjacent, so that one that fails there rules out those after it.
     driven = [sorted(triggers.get(pred, ()), key=joins.__getitem__) for pred in range(len(numbering.arities))]
-    ordered = [plan for group in driven for plan in group]
-    shared = [
-        _count_equal_levels(joins[plan], joins[group[place - 1]]) if place else 0
+    rows = [
+        [starts[plan], _count_equal_levels(joins[plan], joins[group[place - 1]]) if place else 0, *_await(joins[plan])]
         for group in driven
         for place, plan in enumerate(group)
     ]
@@ -59,8 +59,7 @@ def encode_plans(plans: list[Plan], triggers: Mapping[int, list[int]], numbering
         np.array(starts or [0], np.int64),
         np.array(words or [0], np.int64),
         np.cumsum([0, *map(len, driven)]),
-        np.array(ordered or [0], np.int64),
-        np.array(shared or [0], np.int64),
+        np.array(rows or [[0, 0, -1, 0]], np.int64),
         max(width, max(numbering.arities) + 2),
     )
 
@@ -124,6 +123,30 @@ def _count_equal_levels(some: list[list[int]], others: list[list[int]]) -> int:
     while count < min(len(some), len(others)) and some[count] == others[count]:
         count += 1
     return count
+
+
+def _await(levels: list[list[int]]) -> tuple[int, int]:
+    """Return the predicate that a driven plan waits for, and its lead (see `opcodes`): -1 where there is no test.
+
+    Where the first level holds, from `lo` plus the left end of its range on, the second one holds up to where its facts
+    have held plus the right end of its range, or of an earlier time. On dense time the sum of two open ends is half a
+    tick off, so odd ends leave some room.
+    """
+    none = -1, 0
+    if len(levels) < 2 or levels[1][opcodes.KIND] != opcodes.LOOKUP:
+        return none
+    first, second = levels[:2]
+    if first[opcodes.OP] not in (opcodes.HOLDS, opcodes.DIAMOND):
+        return none
+    begins = first[opcodes.R_LO] if first[opcodes.OP] == opcodes.DIAMOND else 0
+    reach = {
+        opcodes.HOLDS: 0,
+        opcodes.DIAMOND: second[opcodes.R_HI],
+        opcodes.BOX: second[opcodes.R_LO],
+    }.get(second[opcodes.OP], POS_INF)
+    if not (NEG_INF < begins < POS_INF and NEG_INF < reach < POS_INF):
+        return none
+    return second[opcodes.PREDICATE], begins - (begins & 1) - reach - (reach & 1)
 
 
 def _find_same_atom(steps: tuple[PlanStep, ...], number: int) -> int:

@@ -39,16 +39,21 @@ CUT_LEFT, CUT_RIGHT, STREAM, DEFER, MERGE = 1, 2, 4, 8, 16
 HOLDS, DIAMOND, BOX, SINCE, UNTIL = range(5)
 
 
+#: Columns of a trigger: where its plan begins, with how many levels it begins as the trigger before it does, and a test
+#: of new pieces that is cheaper than running the plan: it derives nothing from a piece that begins at `lo` if facts of
+#: the predicate AWAITED (-1: no test) have not held at or after `lo + LEAD` yet.
+PLAN, SHARED, AWAITED, LEAD = range(4)
+
+
 class Code(NamedTuple):
     """Encoded plans: `plans[p]` is where plan p begins in `words`.
 
-    Triggers are listed by predicate; `shared` says with how many equal levels each begins as the one before it. `width`
-    is the largest number of registers, levels or arguments.
+    The triggers of predicate p are the rows of `triggers` from `trigger_start[p]` on. `width` is the largest number of
+    registers, levels or arguments.
     """
 
     plans: Array
     words: Array
     trigger_start: Array
-    trigger_list: Array
-    shared: Array
+    triggers: Array
     width: int

@@ -12,7 +12,10 @@ from tidelog.compiler import opcodes
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
 from tidelog.compiler.order_joins import Plan, PlanStep, format_flat_term
+from tidelog.language.groups import collect_groups
 from tidelog.language.hidden_predicates import ALWAYS, is_hidden, is_violation
+from tidelog.language.printer import format_formula
+from tidelog.language.substitution import substitute_formula
 from tidelog.language.syntax import Term, Variable
 from tidelog.timeline.grid import NEG_INF, POS_INF, negate
 
@@ -40,6 +43,7 @@ class _PlanPrinter:
     def __init__(self, compiled: CompiledProgram, unfold: bool) -> None:
         self.compiled = compiled
         self.unfold = unfold
+        self.groups = collect_groups(compiled.source.rules)
         self.by_head: dict[str, list[FlatRule]] = {}
         for rule in compiled.rules:
             self.by_head.setdefault(rule.predicate, []).append(rule)
@@ -106,7 +110,11 @@ class _PlanPrinter:
         return formula or predicate + (f"({','.join(map(format_flat_term, args))})" if args else "")
 
     def _subformula(self, predicate: str, args: tuple[Term, ...]) -> str | None:
-        """Return the subformula that a hidden predicate stands for, if one rule defines it."""
+        """Return the subformula that a hidden predicate stands for, if it is a group or one rule defines it."""
+        if predicate in self.groups:
+            group = self.groups[predicate]
+            by = {old: new for old, new in zip(group.args, args, strict=True) if isinstance(old, Variable)}
+            return format_formula(substitute_formula(group, by))
         for rule in self.by_head.get(predicate, ()):
             names = {old: new for old, new in zip(rule.args, args, strict=True) if isinstance(old, Variable)}
             body = [_rename(literal, names) for literal in rule.body]

@@ -6,7 +6,7 @@ times become positions on the grid of the compiled program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import lcm
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import compares_with_value
 from tidelog.language.fact_text import format_fact
 from tidelog.language.program import Program
+from tidelog.language.queries import Query
 from tidelog.language.syntax import Fact
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import TimelineName
@@ -45,16 +46,17 @@ class InputFormat:
         """Return the format for a program on a timeline."""
         return InputFormat(program, program_arities(program), timeline, engine)
 
-    def prepare(self, data: Dataset, fact: Fact | None = None) -> Dataset:
-        """Return data as the program reads it; raise where it does not fit rules, timeline or the fact asked for."""
+    def prepare(self, data: Dataset, asked: Iterable[Fact | Query] = ()) -> Dataset:
+        """Return data as the program reads it; raise where it does not fit rules, timeline or what is asked for."""
         data = read_time_arguments(self.program, data)
-        self.check(data, fact)
+        self.check(data, asked)
         return data
 
-    def check(self, data: Dataset, fact: Fact | None = None) -> None:
+    def check(self, data: Dataset, asked: Iterable[Fact | Query] = ()) -> None:
         """Raise where data whose times have been read does not fit."""
         self._refuse_deletions(data)
-        require_arities(self.arities, data, fact)
+        self._refuse_generated(data)
+        require_arities(self.arities, data, asked)
         if self.timeline == "integer":
             require_integer_times(data, self.engine)
 
@@ -83,6 +85,13 @@ class InputFormat:
         if self.engine == "stream":
             help = "say for how long corrections are taken: --corrections 1h, or corrections= in Python"
         raise TidelogError(Diagnostic("TL407", problem, help=help))
+
+    def _refuse_generated(self, data: Dataset) -> None:
+        """Raise TL124 for facts of a predicate that tidelog generates for this program."""
+        name = next((name for name, _ in data.relations if name in self.program.calendars), None)
+        if name is not None:
+            help = "give these facts another name, in the data and in the rules that are to read them"
+            raise TidelogError(Diagnostic("TL124", f"the data has facts of {name}, which tidelog generates", help=help))
 
 
 def with_program_facts(program: Program, data: DataLike | None) -> Dataset:

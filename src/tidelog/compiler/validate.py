@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from tidelog.language.fact_text import format_fact
 from tidelog.language.left_operands import find_dense_bindings
 from tidelog.language.printer import format_formula
 from tidelog.language.program import Program
+from tidelog.language.queries import Query
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
 from tidelog.language.wording import plural
@@ -57,12 +58,15 @@ def program_arities(program: Program) -> dict[str, int]:
     return {atom.predicate: len(atom.args) for group in atoms for atom in group if atom is not None}
 
 
-def require_arities(arities: Mapping[str, int], data: Dataset, fact: Fact | None = None) -> None:
-    """Raise unless each predicate has one number of arguments in rules (`arities`), data and question together."""
+def require_arities(arities: Mapping[str, int], data: Dataset, asked: Iterable[Fact | Query] = ()) -> None:
+    """Raise unless each predicate has one number of arguments in rules (`arities`), data and questions together."""
     known = {name: (arity, "the rules") for name, arity in arities.items()}
     used = [(name, arity, "the data") for name, arity in data.relations]
-    if fact is not None:
-        used.append((fact.predicate, len(fact.args), "the fact asked for"))
+    for question in asked:
+        if isinstance(question, Fact):
+            used.append((question.predicate, len(question.args), "the fact asked for"))
+        elif question.terms is not None:
+            used.append((question.predicate, len(question.terms), "the query"))
     wrong: list[Diagnostic] = []
     for name, arity, where in used:
         expected, there = known.setdefault(name, (arity, where))

@@ -25,6 +25,7 @@ from tidelog.corrections.stage_evaluation import Scene, StageResult, StageState
 from tidelog.data.data_frames import ArrowStream, SchemaLike, to_dataset, to_schema
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
+from tidelog.language.calendar_predicates import require_no_calendar
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time
@@ -89,6 +90,7 @@ class View:
         timeline: TimelineName | None = None,
         schema: SchemaLike | None = None,
     ) -> None:
+        require_no_calendar(program.rules, "`tl.View`")
         self._program = program
         self._schema = to_schema(schema)
         self._until: Fraction | None = None

@@ -22,5 +22,6 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `input_warnings`, `time_units` | warnings about facts that do not fit the rules; times in different units |
 | `fact_printer`, `fact_sheet`, `notebook_view` | facts as text or JSON Lines; as a table; as HTML in notebooks |
 | `arrow_output` | facts as Arrow tables, which dataframes are made from |
+| `calendar_facts` | days, months and hours of time zones, generated as facts |
 | `wire_format` | facts as bytes, for Spark and saved states, and the buckets that they go to |
 """

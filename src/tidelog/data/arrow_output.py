@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.data.constant_order import sort_rows
 from tidelog.data.fact_sheet import Kind, argument_kinds, argument_names, build_array
 from tidelog.data.relation import Ids, Relation, Times
 from tidelog.data.symbol_kernels import NAME_KIND, NUMBER_KIND
@@ -91,8 +92,7 @@ def build_fact_table(
 def _sort(relation: Relation, symbols: Symbols, by_end: bool) -> npt.NDArray[np.int64]:
     ranks = symbols.ranks()
     keys = [relation.lo, *(ranks[ids] for ids in relation.args[::-1])]
-    order: npt.NDArray[np.int64] = np.lexsort([*keys, relation.hi] if by_end else keys)
-    return order
+    return sort_rows([*keys, relation.hi] if by_end else keys)
 
 
 def _argument(relation: Relation, position: int) -> Ids:

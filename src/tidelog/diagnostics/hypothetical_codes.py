@@ -14,19 +14,21 @@ HYPOTHETICAL_CODES = (
             "tidelog hypothesise rules.tdl --query 'Hot(X, T)' --delay 2 --input -",
             "tidelog hypothesise rules.tdl --query 'Hot(X, T)' --delay 2 --depth 5 --input -",
         ),
-        law="a query is resolved into the facts that it awaits, so it must not depend on itself",
+        law="a query is resolved into the facts that it awaits, so recursion must end: at time 0 for a query about one "
+        "time, or after a few rounds that add nothing new",
     ),
     DiagnosticEntry(
         "TL702",
         "a program without hypothetical answers",
         Example(
             "command",
-            "printf 'Hot(X, T) :- Temp(X, T), not Cooled(X, T).\\n#temporal Temp/2, Cooled/2.' > rules.tdl\n"
-            "tidelog hypothesise rules.tdl --query 'Hot(X, T)' --delay 2 --input -",
-            "printf 'Hot(X, T) :- Temp(X, T).\\n#temporal Temp/2.' > rules.tdl\n"
-            "tidelog hypothesise rules.tdl --query 'Hot(X, T)' --delay 2 --input -",
+            "printf 'Hot(X) :- Diamondminus[0,inf) Temp(X).' > rules.dmtl\n"
+            "tidelog hypothesise rules.dmtl --timeline integer --query 'Hot(X, T)' --delay 2 --input -",
+            "printf 'Hot(X) :- Diamondminus[0,60] Temp(X).' > rules.dmtl\n"
+            "tidelog hypothesise rules.dmtl --timeline integer --query 'Hot(X, T)' --delay 2 --input -",
         ),
-        note="Negation, arithmetic, aggregates, ranges without an end and the rational timeline are not supported.",
+        note="Arithmetic, most aggregates, ranges without an end, the rational timeline and some uses of `not` are not "
+        "supported.",
     ),
     DiagnosticEntry(
         "TL703",

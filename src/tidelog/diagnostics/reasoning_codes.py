@@ -1,4 +1,4 @@
-"""TL3xx: reasoning, and stable models (TL321 to TL328)."""
+"""TL3xx: reasoning, and stable models (TL321 to TL330)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REASONING_CODES = (
             "tidelog materialise rules.dmtl data.facts --query Alrm",
             "tidelog materialise rules.dmtl data.facts --query Alarm",
         ),
-        law="a query names a predicate of the rules or of the data, without arguments",
+        law="a query names a predicate of the rules or of the data; `materialise` also takes an atom, Alarm(t1, X)",
         note="An empty answer would hide a misspelt name, so it is an error.",
     ),
     DiagnosticEntry(
@@ -163,6 +163,46 @@ REASONING_CODES = (
         help="round the value with floor or ceil, or give a number with that denominator in a background fact",
     ),
     DiagnosticEntry(
+        "TL315",
+        "a calendar that cannot be generated",
+        Example(
+            "command",
+            "printf 'Rest(X) :- Stopped(X), calendar:weekday(\"UTC\", sunday).' > rules.dmtl\n"
+            "printf 'Stopped(press)@7' > data.facts\n"
+            "tidelog materialise rules.dmtl data.facts",
+            "printf 'Stopped(press)@2026-11-22' > data.facts\ntidelog materialise rules.dmtl data.facts",
+        ),
+        law=(
+            "calendar predicates hold at dates of the years 1900 to 2199, and are generated for as long as the data "
+            "and the range asked for reach"
+        ),
+    ),
+    DiagnosticEntry(
+        "TL316",
+        "a model that was cut because a calendar has no end",
+        Example(
+            "situation",
+            'a rule `Weekend :- calendar:weekday("UTC", sunday).` needs no data, so Weekend holds again and again '
+            "for ever.",
+            "say which range of time you want, `--between 2026-01-01,2026-12-31`, or ask for other predicates with "
+            "`--query`.",
+        ),
+        law="what follows from a calendar alone is given for the range of the data, from its first to its last time",
+        help="ask for another range with --between LO,HI, or for the predicates that you need with --query",
+    ),
+    DiagnosticEntry(
+        "TL317",
+        "a calendar predicate where none is supported",
+        Example(
+            "command",
+            "printf 'Rest(X) :- Stopped(X), calendar:weekday(\"UTC\", sunday).' > rules.dmtl\n"
+            "tidelog stable rules.dmtl data.facts",
+            "tidelog materialise rules.dmtl data.facts",
+        ),
+        law="calendars are generated in batch reasoning, streams, Spark jobs, proofs, reports and rule tests",
+        help="write the days or months that matter as facts of another predicate",
+    ),
+    DiagnosticEntry(
         "TL321",
         "stable models over the rationals",
         Example(
@@ -263,5 +303,16 @@ REASONING_CODES = (
         ),
         law="stable models are computed for rules without arithmetic, aggregates and tests of text",
         help="compute values with `tidelog materialise` first and give its output as data, or leave these rules out",
+    ),
+    DiagnosticEntry(
+        "TL330",
+        "unreadable weights for stable models",
+        Example(
+            "situation",
+            "`tidelog stable --optimise Late=soon`: `soon` is no number.",
+            "write the weight as a number, `Late=5`, or name the argument that has it, `Fare(_,W)=W`.",
+        ),
+        law="weights are written P, P=W or P(a,_,W)=W, with a predicate of the rules or of the data; W is a number, or "
+        "the name of an argument that is a number in all facts",
     ),
 )

@@ -279,4 +279,18 @@ RULE_CODES = (
         law="a rule with alternatives stands for one rule per combination of them, at most 64",
         help="define some of the alternatives by rules of their own, and use their predicates here",
     ),
+    DiagnosticEntry(
+        "TL124",
+        "a calendar predicate without a known unit, zone or name",
+        Example(
+            "dmtl",
+            "Rest(X) :- Stopped(X), calendar:weekday(berlin, sunday).",
+            'Rest(X) :- Stopped(X), calendar:weekday("Europe/Berlin", sunday).',
+        ),
+        law=(
+            "tidelog generates calendar:year, calendar:quarter, calendar:month, calendar:month_end, calendar:week, "
+            "calendar:day, calendar:weekday and calendar:hour, each with a time zone that the rule names and the year, "
+            "month, day or hour"
+        ),
+    ),
 )

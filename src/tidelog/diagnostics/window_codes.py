@@ -67,6 +67,35 @@ WINDOW_CODES = (
             "a stream runs with the window of --objects hall,attic, and a fact about the cellar arrives.",
             "name all the objects of the stream, or use a window that holds for every object.",
         ),
-        law="with --objects, input facts belong to predicates that no rule derives and mention only these objects",
+        law=(
+            "a window that is proved for some input needs such input: facts of predicates that no rule derives and, "
+            "with --objects, about these objects only"
+        ),
+    ),
+    DiagnosticEntry(
+        "TL607",
+        "a window that is not proved valid",
+        Example(
+            "situation",
+            "`tidelog stream --window 1` runs rules that look back 2, and no proof says that these are not needed.",
+            "use the window that `tidelog window` prints, or name all objects with --objects.",
+        ),
+        law="a window is valid if no answer needs facts, given or derived, that it forgets",
+        help="choose the uniform window that `tidelog window` prints, or accept that answers may be missing",
+        note="A warning: the command continues, unless --strict is given.",
+    ),
+    DiagnosticEntry(
+        "TL608",
+        "a containment that is undecided for all data",
+        Example(
+            "situation",
+            "contained(q1, q2) is called without objects, and q1 is recursive.",
+            "name all the objects: contained(q1, q2, ['hall', 'attic']).",
+        ),
+        law=(
+            "without known objects, containment is decided if the first query is not recursive and no rule compares "
+            "objects by order; for recursive queries it is undecidable"
+        ),
+        help="name all objects",
     ),
 )

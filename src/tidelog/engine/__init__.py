@@ -1,7 +1,7 @@
 """The engine: facts as flat arrays, one compiled machine that runs any plan, and the fixpoint around it.
 
-- `fact_store`, `store_tables`: the facts, their hash tables and indexes. `store_parts`: the facts of some keys, to
-  evaluate them apart.
+- `fact_store`, `store_tables`, `array_room`: the facts, their hash tables and indexes, and how large arrays are made.
+  `store_parts`: the facts of some keys, to evaluate them apart.
 - `plan_machine`, `join_kernels`, `standing_kernels`: the compiled function that takes records and runs the plans they
   trigger; facts that hold until something changes. `Since` is evaluated in `join_kernels.operand_times`, by the
   definition in `timeline.grid.since` (proofs evaluate it again in `timeline.time_sets`).

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tidelog.compiler.opcodes import Code
 from tidelog.engine import agenda, plan_machine, retention, store_tables
+from tidelog.engine.array_room import enlarge, leave_room
 from tidelog.numeric.rows import Rows as Rows
 from tidelog.numeric.rows import has_few_atoms
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -29,6 +30,9 @@ Int32s = NDArray[np.int32]
 BATCH = 1 << 11
 #: Rows that are packed into a queue at once where no plan is run for them.
 LOAD_BATCH = 1 << 15
+
+#: A queue with more words than this is not kept for the next time.
+_LONGEST_SPARE = 1 << 20
 
 _ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
 
@@ -70,6 +74,9 @@ class Store:
         self.log: store_tables.Array = np.zeros((1, 3), np.int64)
         self.recent: store_tables.Array = np.zeros((1 + store_tables.RECENT, 2), np.int64)
         self.resumed: store_tables.Array = np.zeros(5, np.int64)
+        self.ahead: store_tables.Array = np.zeros((store_tables.AHEAD, 2), np.int64)
+        #: A queue that is not in use, of the length that was needed before.
+        self.spare: store_tables.Array | None = None
 
     def reset_clipped(self) -> None:
         """Forget that something was cut."""
@@ -157,7 +164,9 @@ class Store:
 
     def work(self, code: Code, queue: Int64s, end: int) -> None:
         """Work a queue off, with everything that follows from it."""
-        position, following, following_end = 0, np.empty(4096, np.int64), 0
+        spare, self.spare = self.spare, None
+        position, following, following_end = 0, np.empty(4096, np.int64) if spare is None else spare, 0
+        own = following
         while True:
             status, turned, position, end, following_end, self.later_end = plan_machine.run(
                 code,
@@ -176,6 +185,8 @@ class Store:
             if turned:
                 queue, following = following, queue
             if status == plan_machine.DONE:
+                # The other queue may be a part of a longer one.
+                self.spare = own if len(own) <= _LONGEST_SPARE else None
                 return
             if status == plan_machine.TIRED:
                 self.resumed[0] = 0
@@ -184,7 +195,8 @@ class Store:
                 self._work_by_batches(code, following, following_end)
                 return
             if status == plan_machine.NO_ROOM:
-                following = store_tables.double_queue(following)
+                following = own = store_tables.double_queue(following)
+                self.recent = store_tables.fit_recent(self.recent, following)
             elif status == plan_machine.NO_ROOM_LATER:
                 self.later = store_tables.double_queue(self.later)
             else:
@@ -240,6 +252,7 @@ class Store:
             self.log,
             self.recent,
             self.resumed,
+            self.ahead,
         )
 
     def take_log(self) -> dict[int, Rows]:
@@ -279,9 +292,10 @@ class Store:
         """Remove atoms that hold nowhere, and free their space."""
         meta = self.meta
         atoms, args, intervals = retention.measure(self.atoms, self.iv, meta, self.preds)
-        new_atoms = np.zeros((atoms + 64, self.atoms.shape[1]), np.int32)
-        new_args = np.zeros(args + 256, np.int32)
-        new_iv = np.zeros((intervals + 64, 2), np.int64)
+        n_atoms, n_args, n_iv = (int(meta[at]) for at in (store_tables.N_ATOMS, store_tables.N_ARGS, store_tables.N_IV))
+        new_atoms = np.zeros((leave_room(atoms, n_atoms), self.atoms.shape[1]), np.int32)
+        new_args = np.zeros(leave_room(args, n_args) + 192, np.int32)
+        new_iv = np.zeros((leave_room(intervals, n_iv), 2), np.int64)
         retention.move(self.atoms, self.args, self.iv, meta, self.preds, new_atoms, new_args, new_iv)
         self.atoms, self.args, self.iv = new_atoms, new_args, new_iv
         meta[store_tables.N_ATOMS], meta[store_tables.N_ARGS], meta[store_tables.N_IV] = atoms, args, intervals
@@ -291,16 +305,14 @@ class Store:
 
     def deferred(self) -> dict[int, Rows]:
         """Return the records that wait for their time, as rows by predicate."""
-        places: dict[int, list[int]] = {}
-        arities, at = self.preds[:, store_tables.ARITY], 0
-        while at < self.later_end:
-            pred = int(self.later[at])
-            places.setdefault(pred, []).append(at)
-            at += 3 + int(arities[pred])
+        places = np.empty(self.later_end // 3, np.int64)
+        places = places[: int(retention.find_waiting(self.later, self.later_end, self.preds, places))]
+        predicates = self.later[places]
         found = {}
-        for pred, starts in places.items():
-            where = np.array(starts)
-            args = self.later[where + 3 + np.arange(arities[pred]).reshape(-1, 1)].astype(np.int32)
+        for pred in dict.fromkeys(predicates.tolist()):
+            where = places[predicates == pred]
+            arity = int(self.preds[pred, store_tables.ARITY])
+            args = self.later[where + 3 + np.arange(arity).reshape(-1, 1)].astype(np.int32)
             found[pred] = Rows(args, self.later[where + 1], self.later[where + 2])
         return found
 
@@ -382,10 +394,10 @@ class Store:
         """Fill the hash tables anew."""
         meta = self.meta
         n_atoms = int(meta[store_tables.N_ATOMS])
-        self.table = np.full(1 << ((n_atoms + 64) * 4 // 3).bit_length(), -1, np.int32)
+        self.table = np.full(1 << (len(self.atoms) * 4 // 3).bit_length(), -1, np.int32)
         store_tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        need = leave_room(sum(self.size(pred) for pred, _ in self.indexes), int(meta[store_tables.N_ENTRIES]))
         meta[[store_tables.N_ENTRIES, store_tables.N_KEYS]] = 0
-        need = sum(self.size(pred) for pred, _ in self.indexes) + 64
         self.entries = np.zeros((need, 2), np.int32)
         self.keys = np.full((1 << (2 * need - 1).bit_length(), 2), -1, np.int32)
         for number, (pred, _) in enumerate(self.indexes):
@@ -398,19 +410,19 @@ class Store:
         if longest + 1 > len(self.pieces):
             self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
         if self.preds[:, store_tables.LOGGED].any():
-            self.log = _enlarge(self.log, int(self.log[0, 0]) + longest + 1024)
+            self.log = enlarge(self.log, int(self.log[0, 0]) + longest + 1024)
         self._make_room(iv=2 * longest + 2)
 
     def _make_room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
         """Make room for this many more of each."""
         meta = self.meta
         n_atoms = int(meta[store_tables.N_ATOMS])
-        self.atoms = _enlarge(self.atoms, n_atoms + atoms + 2)
+        self.atoms = enlarge(self.atoms, n_atoms + atoms + 2)
         if len(self.agenda.flags):
             self.agenda = agenda.ensure_room(self.agenda, len(self.atoms))
-        self.args = _enlarge(self.args, int(meta[store_tables.N_ARGS]) + args + len(self.index_table[0]))
-        self.iv = _enlarge(self.iv, int(meta[store_tables.N_IV]) + max(iv, atoms) + 2)
-        self.entries = _enlarge(self.entries, int(meta[store_tables.N_ENTRIES]) + entries + len(self.indexes))
+        self.args = enlarge(self.args, int(meta[store_tables.N_ARGS]) + args + len(self.index_table[0]))
+        self.iv = enlarge(self.iv, int(meta[store_tables.N_IV]) + max(iv, atoms) + 2)
+        self.entries = enlarge(self.entries, int(meta[store_tables.N_ENTRIES]) + entries + len(self.indexes))
         if 4 * (n_atoms + atoms + 2) > 3 * len(self.table):
             size = 1 << ((n_atoms + atoms + 2) * 4 // 3).bit_length()
             self.table = np.full(size, -1, np.int32)
@@ -421,25 +433,10 @@ class Store:
             store_tables.rehash_keys(old, self.atoms, self.args, self.entries, self.index_table, self.keys)
 
 
-#: Arrays with more rows than this are tripled when they are full, others grow by half.
-_LARGE = 1 << 14
-
-
-def _enlarge(array: store_tables.Array, rows: int) -> store_tables.Array:
-    """Return the array, or a larger copy of it with room for this many rows."""
-    if rows <= len(array):
-        return array
-    # Large arrays are copied rarely: pages that are not touched yet take no memory.
-    grown = len(array) * 3 if len(array) > _LARGE else len(array) * 3 // 2
-    larger = np.empty((max(rows, grown), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
 def make_empty_code(n_preds: int) -> Code:
     """Return plans that derive nothing."""
     zeros = np.zeros(n_preds + 1, np.int64)
-    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros(1, np.int64), np.zeros(1, np.int64), 64)
+    return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros((1, 4), np.int64), 64)
 
 
 def coalesce(rows: Rows) -> Rows:

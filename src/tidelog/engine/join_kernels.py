@@ -47,7 +47,6 @@ from tidelog.engine.store_tables import (
     N_INDEXES,
     N_KEYS,
     PRED,
-    RECENT,
     SIZE,
     START,
     TAKEN,
@@ -316,7 +315,7 @@ def is_merged(
     n_head, head = words[plan + N_HEAD], words[plan + HEAD]
     for i in range(n_head):
         values[i] = argument(words[plan + PLAN_SIZE + i], registers)
-    slot = 1 + np.int64(hash_atom(head, values, 0, n_head) & np.uint64(RECENT - 1))
+    slot = 1 + np.int64(hash_atom(head, values, 0, n_head) & np.uint64(recent.shape[0] - 2))
     if recent[slot, 0] == recent[0, 0]:
         at = recent[slot, 1]
         if queue[at] == head and lo <= queue[at + 2] + 1 and hi >= queue[at + 1] - 1:

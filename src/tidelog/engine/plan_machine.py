@@ -14,6 +14,7 @@ operations on them come from `timeline.grid` and are compiled here.
 from __future__ import annotations
 
 from tidelog.compiler.opcodes import (
+    AWAITED,
     CUT,
     DEFER,
     DIAMOND,
@@ -21,16 +22,19 @@ from tidelog.compiler.opcodes import (
     H_LO,
     KEEPER,
     KIND,
+    LEAD,
     LOOKUP,
     MERGE,
     N_HEAD,
     N_LEVELS,
     NEGATION,
     OP,
+    PLAN,
     PLAN_SIZE,
     R_HI,
     R_LO,
     RIGHT_OPERAND,
+    SHARED,
     SINCE,
     STANDS,
     STREAM,
@@ -80,15 +84,18 @@ from tidelog.engine.store_tables import (
     Tables,
     find_atom,
     insert,
+    look_ahead,
 )
 from tidelog.jit import kernel, tick
-from tidelog.timeline.grid import POS_INF, STANDING_END
+from tidelog.timeline.grid import NEG_INF, POS_INF, STANDING_END
 
 #: Why `run` returns: all done; an array is full; more records were taken than allowed; whole plans have been evaluated
 #: and derived more than MUCH words of the next queue, which the caller then works off in batches; or the next
 #: queue, or that for later, is full.
 DONE, GROW, TIRED, EVALUATED, NO_ROOM, NO_ROOM_LATER = range(6)
 MUCH = 1 << 14
+#: Up to this many atoms stay in the processor's nearest caches, and are not looked at ahead.
+FEW_ATOMS = 1 << 14
 
 
 @kernel
@@ -117,13 +124,13 @@ def run(
     an atom follows (otherwise -1), for that atom. Facts that a deferring plan derives beyond the horizon go into the
     queue `later`.
     """
-    plans, words, shared = code.plans, code.words, code.shared
-    trigger_start, trigger_list = code.trigger_start, code.trigger_list
+    plans, words = code.plans, code.words
+    trigger_start, triggers = code.trigger_start, code.triggers
     preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
     atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
     iv, meta, ranks, pieces, agenda = tables.iv, tables.meta, tables.ranks, tables.pieces, tables.agenda
     log, recent, resumed = tables.log, tables.recent, tables.resumed
-    turned = False
+    turned, looked_at = False, position
     if following_end == 0:
         recent[0, 0] += 1
     registers, values, at_atom = tables.scratch[0], tables.scratch[1], tables.scratch[2]
@@ -136,17 +143,18 @@ def run(
             if queue[0] < 0 and following_end > MUCH:
                 return EVALUATED, turned, position, end, following_end, later_end
             queue, following, turned = following, queue, not turned
-            position, end, following_end = 0, following_end, 0
+            position, end, following_end, looked_at = 0, following_end, 0, 0
             recent[0, 0] += 1
         if meta[TAKEN] >= allowance:
             return TIRED, turned, position, end, following_end, later_end
         tick()
+        if position >= looked_at and meta[N_ATOMS] > FEW_ATOMS:
+            looked_at = look_ahead(queue, position, end, preds, atoms, args, table, iv, meta, tables.ahead)
         record, first_following, first_later = position, following_end, later_end
         pred, lo, hi = queue[position], queue[position + 1], queue[position + 2]
         merged_lo, merged_hi = lo, hi
         atom: Number = 0
         n_pieces, n_triggers, first_trigger = 1, 1, 0
-        pieces[0, 0], pieces[0, 1] = lo, hi
         if pred >= 0:
             arity = preds[pred, ARITY]
             first_trigger = trigger_start[pred]
@@ -162,6 +170,7 @@ def run(
                 # The row behind the last atom lends its place, so that levels read every atom in one way.
                 atom = n_atoms
                 write_atom(atom, pred, arity, queue, position, atoms, args, meta)
+                pieces[0, 0], pieces[0, 1] = lo, hi
             else:
                 slot = find_atom(pred, queue, position + 3, arity, atoms, args, table)
                 atom = table[slot]
@@ -214,6 +223,7 @@ def run(
             position += 3 + arity
         else:
             atom = queue[position + 3]
+            pieces[0, 0], pieces[0, 1] = lo, hi
             position += 4
         meta[TAKEN] += 1
 
@@ -224,12 +234,19 @@ def run(
             reached: Number = 0
             for trigger in range(n_triggers):
                 if pred >= 0:
-                    if reached < shared[first_trigger + trigger]:
+                    place = first_trigger + trigger
+                    if reached < triggers[place, SHARED]:
                         continue
-                    plan = plans[trigger_list[first_trigger + trigger]]
+                    plan = triggers[place, PLAN]
+                    words[plan + WORK] += 1
+                    # Most new facts of a stream wait for others that arrive later.
+                    awaited = triggers[place, AWAITED]
+                    if awaited >= 0 and preds[awaited, LATEST] < new_lo + triggers[place, LEAD] and new_lo != NEG_INF:
+                        reached = 1
+                        continue
                 else:
                     plan = plans[-1 - pred]
-                words[plan + WORK] += 1
+                    words[plan + WORK] += 1
                 n_levels = words[plan + N_LEVELS]
                 offsets = plan + PLAN_SIZE + words[plan + N_HEAD]
                 floor, reached = 0, 0
@@ -243,7 +260,7 @@ def run(
                         continue
                     reached = 1
                     if n_levels > 1:
-                        # Most new facts of a stream wait for others that arrive later: do not even look those up.
+                        # Do not even look up what cannot hold yet.
                         second = words[offsets + 1]
                         if words[second + KIND] == LOOKUP and not can_reach(words, second, lows[1], preds, dense):
                             continue

@@ -1,8 +1,9 @@
 """The search for what repeats for ever: guess tails of a component, then prove them.
 
 1. Guess: tails that seem to repeat before the horizon (`extent.guess_tails`).
-2. Soundness: the contents of one window as long as the rules' reach, alone, derive the whole next period. Rules do not
-   depend on absolute time, so each period follows from the one before, for ever.
+2. Soundness: the contents of one window as long as the rules' reach, with atoms that hold from there back without end,
+   derive the whole next period. Rules do not depend on absolute time, so each period follows from the one before, for
+   ever.
 3. Completeness: no rule derives anything new from the repeated extent, near enough to both ends that everything else
    is a repetition. Then it is a model, and since all of it is entailed, it is the least one.
 
@@ -136,19 +137,25 @@ class TrialRuns:
         return {name: store.rows(self.problem.numbers[name]) for name in part.predicates}
 
     def is_repeating(self, rows: dict[str, Rows], tail: Tail, room: int, leftwards: bool) -> bool:
-        """Return whether the contents of one window derive all of the next period."""
-        reach = self.component.reach
+        """Return whether the contents of one window derive all of the next period.
+
+        Besides the window, atoms may be used that hold without end on the side that time moves away from: for a left
+        tail, those that hold from the next period on for ever. They hold throughout the period that is derived, so the
+        next period finds them holding from its own window on, too. Boxes over unbounded ranges need them.
+        """
+        reach, span = self.component.reach, tail.every + self.component.reach
         at = -tail.at if leftwards else tail.at
         own: dict[str, Rows] = {}
         for name, known in rows.items():
             if leftwards:
                 endless = known.where(known.lo == NEG_INF).clip(NEG_INF, at)
+                across = known.where((known.hi == POS_INF) & (known.lo <= at - span)).clip(at - reach, POS_INF)
                 near = known.clip(at - reach, at)
             else:
                 endless = known.where(known.hi == POS_INF).clip(at, POS_INF)
+                across = known.where((known.lo == NEG_INF) & (known.hi >= at + span)).clip(NEG_INF, at + reach)
                 near = known.clip(at, at + reach)
-            own[name] = Rows.concatenate([endless, near], len(known.args))
-        span = tail.every + reach
+            own[name] = Rows.concatenate([endless, across, near], len(known.args))
         if leftwards:
             derived = self.run(at - span - room, at, own)
             window = at - span, at - reach - 1

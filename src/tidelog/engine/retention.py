@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.engine.agenda import AGAIN, ANSWERS, LASTING, REMADE, RULES, add, clear_list, move_list, schedule
+from tidelog.engine.agenda import (
+    AGAIN,
+    ANSWERS,
+    LASTING,
+    RECURSION,
+    REMADE,
+    RULES,
+    add,
+    clear_list,
+    move_list,
+    schedule,
+)
 from tidelog.engine.join_kernels import value
 from tidelog.engine.store_tables import (
     ARGS,
@@ -17,6 +28,7 @@ from tidelog.engine.store_tables import (
     N_ATOMS,
     PRED,
     START,
+    WATCHED,
     Array,
     Number,
     Tables,
@@ -187,6 +199,20 @@ def schedule_changes(
 
 
 @kernel
+def recursion_may_go_on(tables: Tables) -> bool:
+    """Return whether an atom of a recursion through time holds up to where rules were evaluated last.
+
+    It is looked at in the next evaluation, and ends or goes on there. Such an atom need not be news: a rule that looks
+    back by a fixed distance derives atoms ahead of the evaluation.
+    """
+    for place in range(tables.agenda.lengths[RULES]):
+        atom = tables.agenda.lists[place, RULES]
+        if tables.preds[tables.atoms[atom, PRED], WATCHED] & RECURSION:
+            return True
+    return False
+
+
+@kernel
 def move_due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -> tuple[Number, Number, Number]:
     """Move the deferred records that begin by the horizon into a queue with room for all.
 
@@ -206,6 +232,17 @@ def move_due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -
             kept += width
         at += width
     return taken, kept, first
+
+
+@kernel
+def find_waiting(later: Array, end: int, preds: Array, places: Array) -> Number:
+    """Write where the deferred records begin; return how many there are."""
+    at, count = 0, 0
+    while at < end:
+        places[count] = at
+        count += 1
+        at += 3 + preds[later[at], ARITY]
+    return count
 
 
 @kernel

@@ -134,10 +134,10 @@ class RunningNumbers:
             chosen |= {f"arrived.{number}.args": args[:, mine], f"arrived.{number}.times": times[:, mine]}
         return self.take_all(chosen)
 
-    def take_all(self, arrays: Mapping[str, NDArray[Any]]) -> RunningNumbers:
-        """Return the numbers of a saved state, over the same dictionary of constants."""
+    def take_all(self, arrays: Mapping[str, NDArray[Any]], ids: Int32s | None = None) -> RunningNumbers:
+        """Return the numbers of a saved state, over the same dictionary of constants, with new numbers if given."""
         other = RunningNumbers(self.form, self.steps.numbers.symbols, self.steps.share(self.form))
-        other.restore(arrays, None)
+        other.restore(arrays, ids)
         return other
 
     def replace_part(self, part: RunningNumbers, columns: Mapping[Aggregation, int], wanted: NDArray[np.bool_]) -> None:

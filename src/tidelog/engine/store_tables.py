@@ -33,8 +33,10 @@ META_SIZE = FREE + 40
 ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, MAY_STAND, KNOWN_TO, AIM, PRED_SIZE = range(12)
 
 
-#: The number of places for records of this round, a power of two.
+#: The least number of places for records of this round, a power of two.
 RECENT = 1 << 12
+#: How many records are looked at ahead.
+AHEAD = 16
 
 
 @read_by_rows("scratch")
@@ -45,6 +47,7 @@ class Tables(NamedTuple):
     `recent` finds records that were derived in this round: a number of the round and a place in its queue, by the hash
     of the atom. Its first row holds the number of the round. `resumed` says whether a record was inserted before a
     queue was full, and with what result: the number of pieces, the atom, and the ends of the interval around them.
+    `ahead` is room for `look_ahead`.
     """
 
     preds: Array
@@ -64,6 +67,7 @@ class Tables(NamedTuple):
     log: Array
     recent: Array
     resumed: Array
+    ahead: Array
 
 
 @inlined_kernel
@@ -100,6 +104,48 @@ def find_atom(pred: int, values: Array, offset: int, arity: int, atoms: Array, a
             if same:
                 return slot
         slot = (slot + 1) & mask
+
+
+@kernel
+def look_ahead(
+    queue: Array,
+    position: int,
+    end: int,
+    preds: Array,
+    atoms: Array,
+    args: Array,
+    table: Array,
+    iv: Array,
+    meta: Array,
+    ahead: Array,
+) -> Number:
+    """Read what is stored for the next records of a queue; return the position after them.
+
+    Nothing comes of it but that all of it is in the processor's cache when the records are taken. Each loop does one
+    step for all records, so the processor reads many places of the memory at a time instead of one after the other.
+    There must be atoms.
+    """
+    mask = np.uint64(table.shape[0] - 1)
+    count = 0
+    while count < AHEAD and position < end:
+        pred = queue[position]
+        if pred < 0:
+            position += 4
+            continue
+        if not preds[pred, TRANSIENT]:
+            ahead[count, 0] = np.int64(hash_atom(pred, queue, position + 3, preds[pred, ARITY]) & mask)
+            count += 1
+        position += 3 + preds[pred, ARITY]
+    for i in range(count):
+        ahead[i, 0] = max(table[ahead[i, 0]], 0)
+    for i in range(count):
+        atom = ahead[i, 0]
+        length = atoms[atom, LENGTH]
+        ahead[i, 0] = min(atoms[atom, ARGS], args.shape[0] - 1)
+        ahead[i, 1] = atoms[atom, START] + max(length - 1, 0)
+    for i in range(count):
+        ahead[i, 0] = args[ahead[i, 0]] + iv[ahead[i, 1], 1]
+    return position
 
 
 @inlined_kernel
@@ -345,6 +391,18 @@ def unpack(
             if iv[i, 1] == STANDING_END:
                 hi[row] = preds[atoms[atom, PRED], KNOWN_TO]
             row += 1
+
+
+def fit_recent(recent: Array, queue: Array) -> Array:
+    """Return the places for records of a round, or more of them if a queue has become too long for these."""
+    places = len(recent) - 1
+    while 8 * places < len(queue):
+        places *= 2
+    if places < len(recent):
+        return recent
+    larger = np.zeros((1 + places, 2), np.int64)
+    larger[0] = recent[0]
+    return larger
 
 
 def double_queue(queue: Array) -> Array:

@@ -22,6 +22,7 @@ from tidelog.engine.retention import (
     forget,
     matters_beyond,
     move_due,
+    recursion_may_go_on,
     schedule_changes,
     write_ended,
     write_holding,
@@ -280,13 +281,13 @@ def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
 def _aim(at: Array, task: Task, tables: Tables, quiet: bool) -> None:
     """Choose up to where to evaluate next, and look at what changes by then.
 
-    With a recursion through time, no farther than what it reads is known or, if nothing new holds in it (`quiet`), than
-    something that it reads changes.
+    With a recursion through time, no farther than what it reads is known or, if nothing new holds in it (`quiet`) and
+    nothing in it may go on, than something that it reads changes.
     """
     at[TARGET] = at[FRONTIER]
     if task.slice and at[EVALUATED] != NEG_INF:
         target = at[EVALUATED] + task.slice
-        if quiet:
+        if quiet and not recursion_may_go_on(tables):
             target = max(target, min(next_time(RULES, tables.agenda), at[CHANGES]) - 1)
         at[TARGET] = min(at[FRONTIER], target)
     advance_to(at[TARGET], RULES, tables.agenda)
@@ -320,8 +321,7 @@ def take(
     """
     meta, preds, agenda = tables.meta, tables.preds, tables.agenda
     n_groups = len(task.repeated)
-    scratch = tables.scratch[0]
-    turned = False
+    scratch, turned = tables.scratch[0], False
     while step < stop:
         if at[PHASE] == BEGIN:
             at[BEGAN] = read_nanoseconds(scratch)
@@ -353,7 +353,7 @@ def take(
             for i in range(size):
                 queue[end + i] = todo.records[first + i]
             at[POSITION], at[END], at[FOLLOWING_END] = 0, end + size, 0
-            at[COMPLETED] = begins_by(frontier, queue, end + size, preds)
+            at[COMPLETED] = n_groups > 0 and begins_by(frontier, queue, end + size, preds)
             at[PHASE] = WORK
 
         if at[PHASE] == WORK:

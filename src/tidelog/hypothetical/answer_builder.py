@@ -67,7 +67,7 @@ class AnswerBuilder:
             self._bindings(view),
             self._evidence(view),
             tuple(self._show(atom) for _, atom in in_time),
-            max(known) if len(known) == len(deadlines) else None,
+            max(known, default=tau) if len(known) == len(deadlines) else None,
             self._confidence.of(awaited, tau) if self._confidence else None,
             format_conditions(self._query.variables, view.whole)
             + (() if view.evidence else find_earliest_times(view.hypotheses, awaited, self._delays, tau)),

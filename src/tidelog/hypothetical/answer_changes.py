@@ -67,10 +67,15 @@ class ChangeTracker:
         self._is_journaled = session.start_journal()
         #: In the order of the session, which decides between supported answers that differ only in variable names.
         self._open = {} if self._is_journaled else dict.fromkeys(session.open_states())
+        #: With negation: what is awaited, since that changes without a change of hypotheses.
+        self._awaited = self._find_awaited()
 
     def push(self, tau: int, facts: Iterable[AnyFact]) -> list[AnswerChange]:
         """Push facts into the session; return the changes, sorted."""
         certain = list(self.session.push(tau, facts))
+        if self.session.has_negation:
+            before, self._awaited = self._awaited, self._find_awaited()
+            return _sort_changes(self._find_changes(before, self._awaited, _index_by_id(certain)))
         if self._is_journaled:
             return _sort_distinct(list(self._read_journal(certain)))
         return _sort_changes(self._compare(certain))
@@ -78,6 +83,10 @@ class ChangeTracker:
     def advance(self, tau: int) -> list[AnswerChange]:
         """Advance the clock without facts; return the changes, sorted."""
         return self.push(tau, ())
+
+    def _find_awaited(self) -> dict[str, SupportedAnswer]:
+        session = self.session
+        return _index_by_id(session.select_minimal(session.open_states())) if session.has_negation else {}
 
     def _read_journal(self, certain: list[SupportedAnswer]) -> Iterator[AnswerChange]:
         """Yield the changes of a session that records them itself; each answer has one support."""

@@ -1,4 +1,4 @@
-"""Translate DatalogMTL over the integers, with bounded ranges and without negation, into temporal Datalog.
+"""Translate DatalogMTL over the integers, with bounded ranges, into temporal Datalog.
 
 Every operator is expanded over the points of its range: a diamond into one rule per point, a box into one literal per
 point, `Since` into both. Operators that look ahead are no harder than those that look back.
@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
+from math import prod
 from typing import assert_never
 
 from tidelog.analysis.predicate_graph import find_defining_rules
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.hypothetical.background import integer_points
-from tidelog.hypothetical.resolution import MAX_SCHEMAS, NEGATION_LAW, too_many_ways
+from tidelog.hypothetical.resolution import MAX_SCHEMAS, too_many_ways
+from tidelog.hypothetical.threshold_translation import Choice, Row, UnsupportedCondition, Way, translate_condition
+from tidelog.language.calendar_predicates import require_no_calendar
+from tidelog.language.hidden_predicates import hidden_name
 from tidelog.language.program import Program
 from tidelog.language.syntax import (
+    Aggregate,
     Atom,
     Binary,
     BinaryOp,
@@ -35,14 +40,10 @@ from tidelog.language.syntax import (
     UnaryOp,
     Variable,
 )
-from tidelog.language.validation import rule_atoms
+from tidelog.language.validation import formula_atoms, rule_atoms
 from tidelog.timeline.interval import Interval, TimelineName
 
-#: One way to make a formula true: atoms, each with its distance from the time of the formula.
-_Way = tuple[tuple[Atom, int], ...]
-
 _PAST = (UnaryOp.DIAMOND_MINUS, UnaryOp.BOX_MINUS)
-_NUMBERS_LAW = "a query is resolved into the facts that it awaits, which must not depend on computed values"
 _RANGE_LAW = "awaited facts can be listed only for bounded ranges over the integer timeline"
 
 
@@ -64,11 +65,15 @@ def translate_to_temporal(program: Program, timeline: TimelineName | None, query
         )
     errors: list[Diagnostic] = []
     rules: list[TemporalRule] = []
+    require_no_calendar(find_defining_rules(program.rules, query), "`hypothesise`")
     for rule in find_defining_rules(program.rules, query):
         unsupported = list(_find_unsupported(rule))
         errors += unsupported
         if not unsupported:
-            rules += _translate_rule(rule)
+            try:
+                rules += _translate_rule(rule)
+            except UnsupportedCondition as refused:
+                errors.append(refused.diagnostic)
     if errors:
         raise TidelogError(errors)
     used = {(atom.predicate, len(atom.args)) for rule in program.rules for atom in rule_atoms(rule)}
@@ -79,12 +84,17 @@ def _find_unsupported(rule: Rule) -> Iterator[Diagnostic]:
     yield from _find_unbounded(rule.head)
     for literal in rule.body:
         if isinstance(literal, Literal):
-            if literal.negated:
-                yield Diagnostic("TL702", "`not` is not supported by hypothetical answers", literal.place, NEGATION_LAW)
             yield from _find_unbounded(literal.formula)
         elif isinstance(literal, Condition):
-            message = "arithmetic, aggregates and tests of text are not supported by hypothetical answers"
-            yield Diagnostic("TL702", message, literal.place or rule.place, _NUMBERS_LAW)
+            yield from _find_unbounded_in_braces(literal)
+
+
+def _find_unbounded_in_braces(condition: Condition) -> Iterator[Diagnostic]:
+    for side in (condition.left, condition.right):
+        if isinstance(side, Aggregate):
+            for part in side.body:
+                if isinstance(part, Literal):
+                    yield from _find_unbounded(part.formula)
 
 
 def _find_unbounded(formula: Formula) -> Iterator[Diagnostic]:
@@ -116,12 +126,47 @@ def _translate_rule(rule: Rule) -> Iterator[TemporalRule]:
         return
     time_name = _choose_time_name(rule)
     comparisons = [part for part in rule.body if isinstance(part, Comparison)]
-    formulas = [part.formula for part in rule.body if isinstance(part, Literal)]
-    for ways in product(*(_expand_body(formula, 0, rule) for formula in formulas)):
-        atoms = dict.fromkeys(pair for way in ways for pair in way)
+    parts = [_find_choices(rule, part) for part in rule.body if not isinstance(part, Comparison)]
+    # What must not hold becomes a predicate of its own, with a rule for each way to make it true.
+    absent: dict[object, TemporalLiteral] = {}
+    for thing in (thing for choices in parts for choice in choices for thing in choice.absent):
+        if thing not in absent:
+            names, rows = thing
+            hidden = Atom(hidden_name(f"not {rule.text} {len(absent)}"), tuple(map(Variable, names)), rule.place)
+            head = _add_time(hidden, time_name, 0)
+            absent[thing] = TemporalLiteral(head, True)
+            for row in rows:
+                literals = tuple(TemporalLiteral(_add_time(atom, time_name, at)) for atom, at in row.atoms)
+                yield TemporalRule(head, (*literals, *row.comparisons), rule.text, rule.place)
+    for choices in _require_few_choices(parts, rule):
+        atoms = dict.fromkeys(pair for choice in choices for pair in choice.row.atoms)
         body = tuple(TemporalLiteral(_add_time(atom, time_name, at)) for atom, at in atoms)
+        negated = dict.fromkeys(absent[thing] for choice in choices for thing in choice.absent)
+        others = [comparison for choice in choices for comparison in choice.row.comparisons]
         for atom, at in heads:
-            yield TemporalRule(_add_time(atom, time_name, at), (*body, *comparisons), rule.text, rule.place)
+            whole: tuple[TemporalLiteral | Comparison, ...] = (*body, *negated, *comparisons, *others)
+            yield TemporalRule(_add_time(atom, time_name, at), whole, rule.text, rule.place)
+
+
+def _find_choices(rule: Rule, part: Literal | Condition) -> list[Choice]:
+    """Return every way to make a part of a body true."""
+
+    def expand(formula: Formula) -> list[Way]:
+        return _expand_body(formula, 0, rule)
+
+    if isinstance(part, Condition):
+        return translate_condition(rule, part, expand)
+    rows = [Row(way) for way in expand(part.formula)]
+    if not part.negated:
+        return [Choice(row) for row in rows]
+    names = dict.fromkeys(t.name for a in formula_atoms(part.formula) for t in a.args if isinstance(t, Variable))
+    return [Choice(Row(()), ((tuple(names), tuple(rows)),))]
+
+
+def _require_few_choices(parts: list[list[Choice]], rule: Rule) -> Iterator[tuple[Choice, ...]]:
+    if prod(map(len, parts)) > MAX_SCHEMAS:
+        raise too_many_ways("this rule can be satisfied in too many ways", "use shorter ranges", rule.place)
+    return product(*parts)
 
 
 def _choose_time_name(rule: Rule) -> str:
@@ -155,7 +200,7 @@ def _expand_head(head: Formula, at: int) -> Iterator[tuple[Atom, int]]:
             assert_never(head)
 
 
-def _expand_body(formula: Formula, at: int, rule: Rule) -> list[_Way]:
+def _expand_body(formula: Formula, at: int, rule: Rule) -> list[Way]:
     """Return every way to make a formula true at a distance from the time of the rule."""
     match formula:
         case Atom():
@@ -172,7 +217,7 @@ def _expand_body(formula: Formula, at: int, rule: Rule) -> list[_Way]:
             return _combine(parts, rule)
         case Binary(op, range, left, right):
             sign = -1 if op is BinaryOp.SINCE else 1
-            found: list[_Way] = []
+            found: list[Way] = []
             for distance in integer_points(range):
                 between = [_expand_body(left, at + sign * d, rule) for d in _open_range(distance)]
                 found += _combine([_expand_body(right, at + sign * distance, rule), *between], rule)
@@ -186,8 +231,8 @@ def _open_range(distance: int) -> Iterable[int]:
     return range(1, distance)
 
 
-def _combine(parts: list[list[_Way]], rule: Rule) -> list[_Way]:
-    found: list[_Way] = [()]
+def _combine(parts: list[list[Way]], rule: Rule) -> list[Way]:
+    found: list[Way] = [()]
     for part in parts:
         if len(found) * len(part) > MAX_SCHEMAS:
             raise too_many_ways("this rule can be satisfied in too many ways", "use shorter ranges", rule.place)
@@ -195,7 +240,7 @@ def _combine(parts: list[list[_Way]], rule: Rule) -> list[_Way]:
     return found
 
 
-def _require_few(ways: list[_Way], rule: Rule) -> list[_Way]:
+def _require_few(ways: list[Way], rule: Rule) -> list[Way]:
     if len(ways) > MAX_SCHEMAS:
         raise too_many_ways("this rule can be satisfied in too many ways", "use shorter ranges", rule.place)
     return ways

@@ -39,12 +39,13 @@ class HypothesisView:
 class MinimalityFilter:
     """Selects minimal hypotheses, using what is known of the schemas before any data."""
 
-    def __init__(self, schemas: Sequence[CompiledSchema], delays: Delays) -> None:
+    def __init__(self, schemas: Sequence[CompiledSchema], delays: Delays, *, compare: bool = True) -> None:
+        """Without `compare`, no hypotheses are compared."""
         self._schemas = schemas
         self.delays = delays
-        self._schemas_compete = may_compete([schema.schema for schema in schemas])
+        self._schemas_compete = compare and may_compete([schema.schema for schema in schemas])
         #: Whether some answer may have more than one support.
-        self.can_compete = (
+        self.can_compete = compare and (
             len(schemas) > 1 or self._schemas_compete or any(_has_unasked_variable(schema) for schema in schemas)
         )
         self._index = PremiseIndex()

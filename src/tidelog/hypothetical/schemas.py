@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from tidelog.language.syntax import Comparison, TemporalAtom, Term, TimeTerm, Variable
 
@@ -21,11 +21,31 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Premises and the answer that they make: a term for each variable of the query."""
+    """Premises and the answer that they make: a term for each variable of the query.
+
+    `blockers` prevent the answer. They are not part of the `repr`, which the fingerprints of saved sessions contain."""
 
     answer: tuple[Term | TimeTerm, ...]
     premises: tuple[TemporalAtom, ...]
     comparisons: tuple[Comparison, ...] = ()
+    blockers: tuple[Blocker, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One way in which something negated comes true: a schema with variables of its own.
+
+    Its answer are the terms `outer` of the schema that it blocks."""
+
+    outer: tuple[Term | TimeTerm, ...]
+    schema: Schema
+    #: The negated atom.
+    atom: TemporalAtom = field(compare=False)
+
+
+def list_awaited(schema: Schema) -> tuple[TemporalAtom, ...]:
+    """Return the atoms whose facts matter to a schema, those that block it included."""
+    return (*schema.premises, *(atom for blocker in schema.blockers for atom in blocker.schema.premises))
 
 
 def apply_answer(query: Query, schema: Schema) -> TemporalAtom:
@@ -69,7 +89,13 @@ def apply_to_schema(schema: Schema, by: Substitution) -> Schema:
         tuple(apply_to_term(term, by) for term in schema.answer),
         tuple(dict.fromkeys(apply_to_atom(atom, by) for atom in schema.premises)),
         tuple(dict.fromkeys(apply_to_comparison(comparison, by) for comparison in schema.comparisons)),
+        tuple(dict.fromkeys(apply_to_blocker(blocker, by) for blocker in schema.blockers)),
     )
+
+
+def apply_to_blocker(blocker: Blocker, by: Substitution) -> Blocker:
+    """Return a blocker under a substitution of variables of the schema that it blocks."""
+    return replace(blocker, outer=tuple(apply_to_term(term, by) for term in blocker.outer))
 
 
 def apply_to_term(term: Term | TimeTerm, by: Substitution) -> Term | TimeTerm:

@@ -15,6 +15,9 @@ from typing import Any, Self
 
 from tidelog.data.data_frames import DataLike, to_dataset
 from tidelog.data.dataset import Dataset
+from tidelog.hypothetical.absence_answers import AbsenceAnswers
+from tidelog.hypothetical.absence_checks import require_decidable_absence
+from tidelog.hypothetical.absence_hypotheses import AbsenceHypotheses
 from tidelog.hypothetical.answer_builder import AnswerBuilder
 from tidelog.hypothetical.arrival_input import FactReader, invalid_fact_error, parse_arrival
 from tidelog.hypothetical.background import add_background
@@ -27,7 +30,7 @@ from tidelog.hypothetical.ground_facts import GroundFact
 from tidelog.hypothetical.minimality import MinimalityFilter
 from tidelog.hypothetical.regular_hypotheses import RegularHypotheses, is_regular
 from tidelog.hypothetical.resolution import Bounds, derived_predicates, resolve
-from tidelog.hypothetical.schemas import Schema, build_query
+from tidelog.hypothetical.schemas import Schema, build_query, list_awaited
 from tidelog.hypothetical.session_options import HypothesisOptions, Rejected, RejectReason
 from tidelog.hypothetical.session_origin import DelayByPattern, SessionOrigin, to_plain_delay
 from tidelog.hypothetical.session_state import (
@@ -106,14 +109,18 @@ class Hypotheses:
         self.schemas: tuple[Schema, ...] = resolve(temporal, self.query, Bounds(options.depth, options.horizon))
         self._compiled = tuple(compile_schema(number, schema) for number, schema in enumerate(self.schemas))
         arities = dict(temporal.temporal)
-        awaited = {p.predicate: len(p.args) for schema in self.schemas for p in schema.premises}
+        awaited = {atom.predicate: len(atom.args) for schema in self.schemas for atom in list_awaited(schema)}
         known = awaited | {name: arities[name] for name in arities if name not in derived_predicates(temporal)}
         self.delays = Delays.parse(delay, known)
         self._awaited = awaited
         self._derived = derived_predicates(temporal)
         self._temporal = frozenset(arities)
         self._reader = FactReader(arities, dict(temporal.rigid))
-        self._minimality = MinimalityFilter(self._compiled, self.delays)
+        #: Whether answers may wait for facts not to arrive.
+        self.has_negation = any(schema.blockers for schema in self.schemas)
+        if self.has_negation:
+            require_decidable_absence(self.schemas, self.delays, options.has_confidence)
+        self._minimality = MinimalityFilter(self._compiled, self.delays, compare=not self.has_negation)
         limits = (options.min_confidence, options.max_open)
         self.confidence = None
         if options.has_confidence:
@@ -121,27 +128,41 @@ class Hypotheses:
             chances = () if options.chances is None else options.chances
             self.confidence = Confidence.parse(self.delays, known, probability, chances)
         self._min_confidence, self._max_open = limits
-        self._store: GeneralHypotheses | RegularHypotheses = (
-            RegularHypotheses(self._compiled[0], self.delays)
-            if limits == (None, None)
-            and len(self._compiled) == 1
-            and not self._minimality.can_compete
-            and is_regular(self._compiled[0])
-            else GeneralHypotheses(self._compiled, self.delays, self._minimality, early=options.early)
-        )
+        self._store = self._create_store(options)
         self._early, self._unsupported = options.early, options.unsupported
-        self._builder = AnswerBuilder(self.query, self._compiled, self._minimality, self.confidence, options.show)
+        builder = AnswerBuilder(self.query, self._compiled, self._minimality, self.confidence, options.show)
+        self._builder = (
+            AbsenceAnswers(builder, self._store, self._compiled)
+            if isinstance(self._store, AbsenceHypotheses)
+            else builder
+        )
         self._fingerprint = fingerprint(
-            self.schemas, self.delays.patterns, limits, *(["early"] if options.early else [])
+            self.schemas,
+            self.delays.patterns,
+            limits,
+            *(["early"] if options.early else []),
+            *([schema.blockers for schema in self.schemas] if self.has_negation else []),
         )
         self._on_rejected = options.on_rejected
         #: The last time point that was pushed or advanced to.
         self.tau = -1
+        #: The last time point at which absences were decided.
+        self._settled = -2
         #: How many facts were rejected, by reason.
         self.rejected: dict[str, int] = {}
         self.arrivals = 0
         #: How many hypotheses were discarded because of their confidence, or because there were too many.
         self.discarded = 0
+
+    def _create_store(self, options: HypothesisOptions) -> GeneralHypotheses | RegularHypotheses | AbsenceHypotheses:
+        """Return a store that is as simple as the schemas allow."""
+        if self.has_negation:
+            return AbsenceHypotheses(self._compiled, self.delays, self._minimality, early=options.early)
+        has_limits = options.min_confidence is not None or options.max_open is not None
+        is_single = len(self._compiled) == 1 and not self._minimality.can_compete
+        if is_single and not has_limits and is_regular(self._compiled[0]):
+            return RegularHypotheses(self._compiled[0], self.delays)
+        return GeneralHypotheses(self._compiled, self.delays, self._minimality, early=options.early)
 
     # Arrivals
 
@@ -156,8 +177,9 @@ class Hypotheses:
     def push(self, t: TimeLike, facts: Iterable[AnyFact] | DataLike = ()) -> HypothesisStep:
         """Add facts that arrive at the integer time t; return the answers that became certain.
 
-        Several batches may have the same t. Unlike in other sessions, facts carry their own times, which may be before
-        t; those of rigid predicates have none. Facts that may not arrive now are counted in `rejected`.
+        Several batches may have the same t; with negation, a fact whose delay ends at t must be in the first. Unlike in
+        other sessions, facts carry their own times, which may be before t; those of rigid predicates have none. Facts
+        that may not arrive now are counted in `rejected`.
         """
         tau = to_integer_time(t)
         if isinstance(facts, Mapping):
@@ -172,11 +194,21 @@ class Hypotheses:
         if isinstance(self._store, RegularHypotheses):
             full = self._compiled[0].full
             certain += [(0, full, binding) for binding in self._store.add_facts(fact for fact, _ in allowed)]
+        elif isinstance(self._store, AbsenceHypotheses):
+            for fact, deadline in allowed:
+                self._store.add_fact(fact, deadline)
+            certain += self._settle()
         else:
             for fact, deadline in allowed:
                 certain += self._store.add_fact(fact, deadline)
             self._discard()
         return self._step(certain)
+
+    def _settle(self) -> list[OpenHypothesis]:
+        """Return the answers that absences make certain: no more facts arrive at this time point."""
+        assert isinstance(self._store, AbsenceHypotheses)
+        self._settled = self.tau
+        return self._store.settle()
 
     def push_backwards(self, arrival: int, fact: AnyFact) -> None:
         """Count a fact whose arrival time is before that of an earlier fact, without taking it."""
@@ -186,12 +218,15 @@ class Hypotheses:
     def advance(self, t: TimeLike) -> HypothesisStep:
         """Advance the clock to the integer time t without arrivals; return the answers that became certain.
 
-        These can only be answers that need no facts, at the first time point.
+        These can only be answers that need no facts, at the first time point, and those that waited for facts not to
+        arrive.
         """
         tau = to_integer_time(t)
         if tau < self.tau:
             return self._step([])
         certain = self._advance(tau)
+        if isinstance(self._store, AbsenceHypotheses):
+            return self._step(certain + self._settle())
         self._discard()
         return self._step(certain)
 
@@ -206,6 +241,10 @@ class Hypotheses:
         first = self.tau < 0
         self.tau = tau
         given: list[OpenHypothesis] = []
+        if first and isinstance(self._store, AbsenceHypotheses):
+            for schema in self._compiled:
+                if not schema.premises:
+                    self._store.add_complete((schema.number, 0, schema.unbound))
         if first and isinstance(self._store, GeneralHypotheses):
             for schema in self._compiled:
                 if not schema.premises:
@@ -232,7 +271,7 @@ class Hypotheses:
             deadline = time + (delays.of(predicate, args) if delay is None else delay)
             if time > tau and not self._early:
                 self._reject("future", tau, fact)
-            elif deadline < tau:
+            elif deadline < tau or (deadline == tau == self._settled):
                 self._reject("late", tau, fact)
             else:
                 if confidence:
@@ -313,6 +352,7 @@ class Hypotheses:
         require_fingerprint(meta.get("hypotheses"), self._fingerprint)
         self.tau, self.arrivals, self.discarded = meta["tau"], meta["arrivals"], meta["discarded"]
         self.rejected = meta["rejected"]
+        self._settled = self.tau if self.has_negation else -2
         if self.confidence:
             self.confidence.counts = meta["counts"]
         restore_store(self._store, meta["store"])

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.hypothetical.absence_hypotheses import AbsenceHypotheses
 from tidelog.hypothetical.general_hypotheses import GeneralHypotheses
 from tidelog.hypothetical.ground_facts import GroundFact
 from tidelog.hypothetical.regular_hypotheses import RegularHypotheses
@@ -38,8 +39,20 @@ def _other_session_error() -> TidelogError:
     return TidelogError(Diagnostic("TL403", message))
 
 
-def dump_store(store: GeneralHypotheses | RegularHypotheses) -> dict[str, Any]:
+def dump_store(store: GeneralHypotheses | RegularHypotheses | AbsenceHypotheses) -> dict[str, Any]:
     """Return the contents of a store as JSON values; equal stores give equal values."""
+    if isinstance(store, AbsenceHypotheses):
+        return {
+            "tau": store.tau,
+            "premises": dump_store(store.premises),
+            "complete": [[number, mask, _to_json(binding)] for number, mask, binding in store.complete],
+            "facts": [
+                [predicate, time, sorted(map(_to_json, args), key=repr)]
+                for predicate, times in sorted(store.facts.items())
+                for time, args in sorted(times.items())
+            ],
+            "answered": [[_to_json(values), last] for values, last in store.answered.items()],
+        }
     if isinstance(store, RegularHypotheses):
         return {
             "tau": store.tau,
@@ -60,9 +73,16 @@ def dump_store(store: GeneralHypotheses | RegularHypotheses) -> dict[str, Any]:
     }
 
 
-def restore_store(store: GeneralHypotheses | RegularHypotheses, state: dict[str, Any]) -> None:
+def restore_store(store: GeneralHypotheses | RegularHypotheses | AbsenceHypotheses, state: dict[str, Any]) -> None:
     """Fill a new store with the contents of a saved one."""
     store.tau = state["tau"]
+    if isinstance(store, AbsenceHypotheses):
+        restore_store(store.premises, state["premises"])
+        store.complete = {(number, mask, _from_json(binding)): None for number, mask, binding in state["complete"]}
+        for predicate, time, args in state["facts"]:
+            store.facts.setdefault(predicate, {})[time] = set(map(_from_json, args))
+        store.answered = {_from_json(values): last for values, last in state["answered"]}
+        return
     if isinstance(store, RegularHypotheses):
         for ends, time, masks in state["tables"]:
             store.tables_of(tuple(ends)).masks[time] = {_from_json(objects): mask for objects, mask in masks}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tidelog.hypothetical.comparison_constraints import is_implied
-from tidelog.hypothetical.schemas import Schema, apply_to_comparison, apply_to_schema
+from tidelog.hypothetical.schemas import Schema, apply_to_blocker, apply_to_comparison, apply_to_schema
 from tidelog.hypothetical.unification import find_matches, match_term, unify
 from tidelog.language.syntax import Comparison, Constant, TemporalAtom, Term, TimeTerm, Variable
 
@@ -24,7 +24,9 @@ def find_instances(
             return
     among = special.premises if premises is None else premises
     for found, indices in find_matches(general.premises, among, start):
-        if all(_is_implied_by(apply_to_comparison(c, found), special.comparisons) for c in general.comparisons):
+        if all(apply_to_blocker(blocker, found) in special.blockers for blocker in general.blockers) and all(
+            _is_implied_by(apply_to_comparison(c, found), special.comparisons) for c in general.comparisons
+        ):
             yield found, indices
 
 

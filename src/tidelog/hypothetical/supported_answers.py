@@ -9,7 +9,15 @@ from fractions import Fraction
 from typing import Any, overload
 
 from tidelog.hypothetical.ground_facts import Scalar, to_value
-from tidelog.hypothetical.schemas import Query, Schema, apply_answer, apply_to_atom, is_anonymous
+from tidelog.hypothetical.schemas import (
+    Blocker,
+    Query,
+    Schema,
+    apply_answer,
+    apply_to_atom,
+    apply_to_schema,
+    is_anonymous,
+)
 from tidelog.language.comparisons import constant_order
 from tidelog.language.fact_text import format_value
 from tidelog.language.printer import format_term, format_time_term
@@ -194,9 +202,24 @@ def format_conditions(variables: Sequence[str], whole: Schema) -> tuple[str, ...
     return (*equal, *undecided)
 
 
+def format_blocker(blocker: Blocker) -> str:
+    """Return what must not arrive, under the values that `outer` has: `not Ack(a,3)`."""
+    by: dict[str, Term | TimeTerm] = {}
+    for term, value in zip(blocker.schema.answer, blocker.outer, strict=True):
+        if isinstance(term, Variable):
+            by[term.name] = value
+        elif isinstance(term, TimeTerm) and term.variable and isinstance(value, TimeTerm):
+            by[term.variable] = TimeTerm(value.variable, value.offset - term.offset)
+    found = apply_to_schema(Schema((), blocker.schema.premises, blocker.schema.comparisons), by)
+    parts = [*_format_premises(found), *_format_comparisons(found)]
+    return f"not {parts[0]}" if len(parts) == 1 else f"not ({', '.join(parts)})"
+
+
 def schema_to_json(query: Query, schema: Schema) -> dict[str, Any]:
     """Return a schema as an object for JSON: the answer, and the facts that make it, with their variables."""
     found: dict[str, Any] = {"answer": format_atom(apply_answer(query, schema)), "awaits": _format_premises(schema)}
+    if schema.blockers:
+        found["awaits"] += map(format_blocker, schema.blockers)
     if schema.comparisons:
         found["conditions"] = _format_comparisons(schema)
     return found
@@ -204,7 +227,7 @@ def schema_to_json(query: Query, schema: Schema) -> dict[str, Any]:
 
 def schema_to_text(query: Query, schema: Schema) -> str:
     """Return a schema as a rule of temporal Datalog: the answer follows from exactly these facts."""
-    body = ", ".join([*_format_premises(schema), *_format_comparisons(schema)])
+    body = ", ".join([*_format_premises(schema), *map(format_blocker, schema.blockers), *_format_comparisons(schema)])
     return f"{format_atom(apply_answer(query, schema))}{' :- ' if body else ''}{body}."
 
 

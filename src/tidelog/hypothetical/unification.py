@@ -6,7 +6,7 @@ or to a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tidelog.hypothetical.schemas import Substitution, apply_to_object, apply_to_time
 from tidelog.language.syntax import TemporalAtom, Term, TimeTerm, Variable
@@ -18,6 +18,18 @@ def unify(goal: TemporalAtom, clause: TemporalAtom) -> dict[str, Term | TimeTerm
     A variable may be bound to a term with variables that are bound themselves (see `compose_unifier`). Variables of the
     clause are bound in preference to those of the goal, so that the names in the user's query survive."""
     return _combine_atoms(goal, clause, {}, unify_terms, _unify_times)
+
+
+def unify_pairs(pairs: Iterable[tuple[Term | TimeTerm, Term | TimeTerm]]) -> dict[str, Term | TimeTerm] | None:
+    """Return a most general unifier of the terms of each pair in triangular form, or None if there is none."""
+    found: dict[str, Term | TimeTerm] = {}
+    for a, b in pairs:
+        if isinstance(a, TimeTerm) and isinstance(b, TimeTerm):
+            if not _unify_times(a, b, found):
+                return None
+        elif isinstance(a, TimeTerm) or isinstance(b, TimeTerm) or not unify_terms(a, b, found):
+            return None
+    return found
 
 
 def compose_unifier(steps: Substitution) -> dict[str, Term | TimeTerm]:

@@ -164,9 +164,15 @@ def _has_duration(expression: Expression) -> bool:
     return any(aggregate.function is AggregateFunction.DURATION for aggregate in find_aggregates(expression))
 
 
+def needs_row(aggregate: Aggregate, rule: Rule) -> bool:
+    """Return whether only groups with a row exist: the braces bind a group variable that is not bound outside."""
+    inside, outside = bound_inside(aggregate, ()), bound_outside(rule)
+    return any(variable in inside and variable not in outside for variable in group_variables(aggregate, rule))
+
+
 def has_value_without_rows(aggregate: Aggregate, rule: Rule) -> bool:
-    """Return whether an aggregate is 0 in a group without rows: one whose variables are all bound outside."""
-    return aggregate.function in _WITH_ZERO and set(group_variables(aggregate, rule)) <= set(bound_outside(rule))
+    """Return whether an aggregate is 0 in a group without rows."""
+    return aggregate.function in _WITH_ZERO and not needs_row(aggregate, rule)
 
 
 def _add_computed(

@@ -1,13 +1,22 @@
-"""Cut a conjunction at its calculations: which literals come before, which values are computed, what comes after."""
+"""Cut a conjunction at its calculations and aggregates: what comes before, what is computed, what comes after."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from tidelog.language.bindings import atom_variables, expression_variables, literal_variables
+from tidelog.language.aggregate_checks import body_aggregates
+from tidelog.language.bindings import (
+    atom_variables,
+    bound_anywhere,
+    bound_outside,
+    expression_variables,
+    find_unbound,
+    literal_variables,
+)
 from tidelog.language.core_rules import Assign, Test
 from tidelog.language.substitution import substitute_formula, substitute_literal
-from tidelog.language.syntax import BodyLiteral, Comparison, Condition, Constant, Formula, Literal, Variable
+from tidelog.language.syntax import BodyLiteral, Comparison, Condition, Constant, Formula, Literal, Rule, Variable
 from tidelog.language.validation import formula_atoms
 
 
@@ -73,3 +82,35 @@ def variables_used_after(steps: Iterable[Assign | Test], late: Iterable[Literal]
 def variables_after(late: Iterable[Literal], head: Formula) -> set[Variable]:
     used = {v for literal in late for v in literal_variables(literal)}
     return used | {t for atom in formula_atoms(head) for t in atom.args if isinstance(t, Variable)}
+
+
+@dataclass(frozen=True)
+class GivenPart:
+    """The part of a body that needs no value of an aggregate inside braces: positive literals, conditions, and the
+    variables that they bind. `waiting` are the conditions with an aggregate that does need such a value."""
+
+    positive: tuple[Literal, ...]
+    conditions: tuple[BodyLiteral, ...]
+    variables: dict[Variable, None]
+    waiting: tuple[BodyLiteral, ...]
+
+    @staticmethod
+    def of(rule: Rule) -> GivenPart:
+        """Find this part of a rule."""
+        positive = tuple(one for one in rule.body if isinstance(one, Literal) and not one.negated)
+        plain: list[BodyLiteral] = []
+        with_aggregates: list[BodyLiteral] = []
+        for literal in rule.body:
+            if not isinstance(literal, Literal):
+                (with_aggregates if any(body_aggregates([literal])) else plain).append(literal)
+        known = bound_outside(replace(rule, body=(*positive, *plain)))
+        ready = [
+            literal
+            for literal in with_aggregates
+            if not any(find_unbound(aggregate, rule, known) for aggregate in body_aggregates([literal]))
+        ]
+        bound = bound_anywhere(replace(rule, body=(*positive, *plain, *ready)))
+        computed = [literal for literal in plain if all(v in bound for v in literal_variables(literal))]
+        ready = [literal for literal in ready if all(v in bound for v in literal_variables(literal, braces=False))]
+        waiting = tuple(literal for literal in with_aggregates if literal not in ready)
+        return GivenPart(positive, (*computed, *ready) if ready else (), bound, waiting)

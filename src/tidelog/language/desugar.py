@@ -22,9 +22,12 @@ from tidelog.language.bindings import (
     group_variables,
     has_value_without_rows,
     literal_variables,
+    outer_variables,
+    rule_aggregates,
 )
 from tidelog.language.comparisons import FLIPPED, compare
 from tidelog.language.conjunction_steps import (
+    GivenPart,
     find_step,
     is_ready,
     remove_renamings,
@@ -95,6 +98,8 @@ class _Desugaring:
         self.origins: list[int] = []
         self.calculations: list[Calculation] = []
         self.aggregations: list[Aggregation] = []
+        #: Whether the value of an aggregate of the present rule is 0 in a group without rows.
+        self.zeros: dict[Aggregate, bool] = {}
         self.number = 0
         self.count = 0
 
@@ -105,6 +110,13 @@ class _Desugaring:
             return
         head, literals = remove_renamings(rule.head, rule.body)
         rule = replace(rule, head=head, body=tuple(literals))
+        self.zeros = {aggregate: has_value_without_rows(aggregate, rule) for aggregate in rule_aggregates(rule)}
+        self._translate(rule)
+
+    def _translate(self, rule: Rule) -> None:
+        """Add a rule whose aggregates need nothing of each other, or else what they need first."""
+        rule = self._give_values_first(rule)
+        head = rule.head
         options: list[list[_Option]] = []
         body: list[BodyLiteral] = []
         for literal in rule.body:
@@ -121,6 +133,24 @@ class _Desugaring:
             for option in choice:
                 chosen += [option.literal, *option.conditions]
             self._conjunction(rule.head, [*body, *chosen], rule)
+
+    def _give_values_first(self, rule: Rule) -> Rule:
+        """Return a rule in which no aggregate needs a value of another one.
+
+        If the braces of an aggregate need such a value, everything that can be computed without them gets a rule and a
+        predicate of its own, which the returned rule reads.
+        """
+        if len(self.zeros) < 2:  # there is no other aggregate
+            return rule
+        given = GivenPart.of(rule)
+        if not given.waiting or not given.conditions:
+            return rule
+        args = tuple(variable for variable in outer_variables(rule) if variable in given.variables)
+        values = Atom(self._name("values"), args, rule.place)
+        self._translate(replace(rule, head=values, body=(*given.positive, *given.conditions)))
+        taken = {*given.positive, *given.conditions}
+        rest = tuple(literal for literal in rule.body if literal not in taken)
+        return self._give_values_first(replace(rule, body=(Literal(values), *rest)))
 
     def _gives_head(self, option: _Option, head: Formula) -> bool:
         """Let the last aggregation derive the head itself, if the rule says nothing else; return whether it does."""
@@ -184,7 +214,7 @@ class _Desugaring:
         head = Atom(self._name("agg"), (*group, Variable("$value")), aggregate.place)
         aggregation = self._aggregation(head, aggregate, group, None, rule)
         options = [_Option(Literal(Atom(head.predicate, (*group, value), aggregate.place)))]
-        if has_value_without_rows(aggregate, rule):
+        if self.zeros[aggregate]:
             empty = self._no_rows(aggregation, aggregate, group, rule)
             options.append(_Option(empty, (Condition("=", value, _ZERO, place=aggregate.place),)))
         elif _may_skip_all_rows(aggregate):
@@ -200,7 +230,7 @@ class _Desugaring:
         head = Atom(self._name("agg"), keys, aggregate.place)
         aggregation = self._aggregation(head, aggregate, keys, (op, value), rule)
         options = [_Option(Literal(head))]
-        if has_value_without_rows(aggregate, rule):
+        if self.zeros[aggregate]:
             if isinstance(value, Variable):
                 empty = self._no_rows(aggregation, aggregate, keys, rule)
                 options.append(_Option(empty, (Condition(op, _ZERO, value, place=aggregate.place),)))

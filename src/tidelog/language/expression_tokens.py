@@ -22,6 +22,10 @@ _CLOSING = frozenset({"_RPAR", "RSQB", "CLOSE", "_RBRACE"})
 _ENDS_LITERAL = frozenset({"_COMMA", "_IF", "_BARS", "_DOT", "OR", "AND"})
 #: A literal begins after one of these; in formulas, a bracket that is no atom's begins a group.
 _BEFORE_LITERAL = frozenset({"_COMMA", "_IF", "_BARS", "NOT", "OR", "AND", "_LPAR"})
+#: Tokens of the longest range, its closing bracket included.
+_LONGEST_RANGE = 12
+#: Braces that are nested more deeply are not looked into; no such rule is accepted.
+_DEEPEST_BRACES = 50
 _ENDS_OPERAND = frozenset({"NAME", "NUMBER", "DURATION", "STRING", "_RPAR", "_RBRACE"})
 
 
@@ -38,7 +42,7 @@ def is_aggregate(tokens: list[Token], at: int) -> bool:
     if tokens[at].type != "NAME" or tokens[at] not in AGGREGATE_WORDS or at + 1 >= len(tokens):
         return False
     if tokens[at + 1].type in ("LSQB", "_LPAR"):
-        closing = _find_closing(tokens, at + 1)
+        closing = _find_closing(tokens, at + 1, at + 2 + _LONGEST_RANGE)
         return closing + 1 < len(tokens) and tokens[closing + 1].type == "_LBRACE"
     return tokens[at + 1].type == "_LBRACE"
 
@@ -48,7 +52,9 @@ class _Scan:
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
+        self.closing = _match_brackets(tokens)
         self.found: list[Token] = []
+        self.braces = 0
 
     def formulas(self, at: int, stop: int) -> None:
         """Take rules, or the body of an aggregate: literal by literal."""
@@ -65,7 +71,7 @@ class _Scan:
                     token.type = "TEXT_TEST"
             fresh = token.type in _BEFORE_LITERAL
             if token.type in ("NAME", "TEXT_TEST") and self.type_at(at + 1) == "_LPAR":
-                closing = min(_find_closing(self.tokens, at + 1), stop)
+                closing = min(self.closing[at + 1], stop)
                 self.found += self.tokens[at : at + 2]
                 self.expression(at + 2, closing)
                 at = closing
@@ -77,13 +83,13 @@ class _Scan:
 
     def end_of_comparison(self, at: int, stop: int) -> int:
         """Return where a literal ends if it has a comparison outside brackets, else 0."""
-        depth, compared = 0, False
-        for i in range(at, stop):
-            kind = self.tokens[i].type
-            if depth == 0 and (kind in _ENDS_LITERAL or kind in _CLOSING):
-                return i if compared else 0
-            compared = compared or (depth == 0 and kind == "COMPARE")
-            depth += (kind in _OPENING) - (kind in _CLOSING)
+        compared = False
+        while at < stop:
+            kind = self.tokens[at].type
+            if kind in _ENDS_LITERAL or kind in _CLOSING:
+                return at if compared else 0
+            compared = compared or kind == "COMPARE"
+            at = self.closing.get(at, at) + 1
         return stop if compared else 0
 
     def expression(self, at: int, stop: int) -> None:
@@ -108,11 +114,15 @@ class _Scan:
 
     def aggregate(self, at: int, stop: int) -> int:
         """Take an aggregate; return where it ends."""
+        if self.braces == _DEEPEST_BRACES:
+            self.found += self.tokens[at:stop]
+            return stop
+        self.braces += 1
         while at < stop and self.tokens[at].type != "_LBRACE":
             self.found.append(self.tokens[at])
             at += 1
         self.found.append(self.tokens[at])
-        closing = _find_closing(self.tokens, at)
+        closing = self.closing.get(at, len(self.tokens))
         colon = _find_colon(self.tokens, at + 1, closing)
         at += 1
         if colon:
@@ -125,6 +135,7 @@ class _Scan:
         self.formulas(at, closing)
         if closing < len(self.tokens):
             self.found.append(self.tokens[closing])
+        self.braces -= 1
         return closing + 1
 
     def type_at(self, at: int) -> str:
@@ -133,7 +144,12 @@ class _Scan:
 
 def _split_values(tokens: list[Token]) -> None:
     """Split `A:Open`, which reads as a name with a prefix, where it has to be a value and the body's first atom."""
-    opening = [i for i, token in enumerate(tokens) if token.type == "_LBRACE"]
+    opening: list[int] = []
+    depth = 0
+    for i, token in enumerate(tokens):
+        depth += (token.type == "_LBRACE") - (token.type == "_RBRACE")
+        if token.type == "_LBRACE" and depth <= _DEEPEST_BRACES:
+            opening.append(i)
     for start in reversed(opening):
         stop = _find_closing(tokens, start)
         if _find_colon(tokens, start + 1, stop):
@@ -160,10 +176,26 @@ def _find_colon(tokens: list[Token], at: int, stop: int) -> int:
     return 0
 
 
-def _find_closing(tokens: list[Token], at: int) -> int:
-    """Return the position of the bracket that closes the one at a position, or the number of tokens."""
+def _match_brackets(tokens: list[Token]) -> dict[int, int]:
+    """Return the position of each opening bracket with that of its closing one, or with the number of tokens."""
+    closing: dict[int, int] = {}
+    open: list[int] = []
+    for i, token in enumerate(tokens):
+        if token.type in _OPENING:
+            open.append(i)
+            closing[i] = len(tokens)
+        elif token.type in _CLOSING and open:
+            closing[open.pop()] = i
+    return closing
+
+
+def _find_closing(tokens: list[Token], at: int, stop: int | None = None) -> int:
+    """Return the position of the bracket that closes the one at a position, or the number of tokens.
+
+    With `stop`, a bracket that is not closed before that position counts as one that is not closed.
+    """
     depth = 0
-    for i in range(at, len(tokens)):
+    for i in range(at, len(tokens) if stop is None else min(stop, len(tokens))):
         depth += (tokens[i].type in _OPENING) - (tokens[i].type in _CLOSING)
         if depth == 0:
             return i

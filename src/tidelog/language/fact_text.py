@@ -8,7 +8,8 @@ scanner (`tidelog.data.fact_scanner`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -20,6 +21,7 @@ from tidelog.timeline.interval import INF, Interval, Time
 
 __all__ = [
     "FactFormat",
+    "FactStyle",
     "format_atom",
     "format_fact",
     "format_iso",
@@ -126,6 +128,26 @@ def format_fact(fact: Fact, iso: bool = False, times: Collection[int] = ()) -> s
         return f"{atom}@{format_iso(interval.lo)}"
     left, right = "[" if interval.lo_closed else "(", "]" if interval.hi_closed else ")"
     return f"{atom}@{left}{format_iso(interval.lo)},{format_iso(interval.hi)}{right}"
+
+
+@dataclass(frozen=True)
+class FactStyle:
+    """How facts are written: with dates for times if `dates`, also for arguments at the positions `times` by predicate.
+
+    >>> FactStyle(dates=True).fact(Fact("P", (), Interval.point(Fraction(60))))
+    'P@1970-01-01T00:01:00Z'
+    """
+
+    dates: bool = False
+    times: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+    def fact(self, fact: Fact) -> str:
+        """Write a fact."""
+        return format_fact(fact, self.dates, self.times.get(fact.predicate, ()))
+
+    def interval(self, interval: Interval) -> str:
+        """Write an interval as in facts."""
+        return format_fact(Fact("", (), interval), self.dates)[1:]
 
 
 def parse_fact(

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.calendar_predicates import find_calendars
 from tidelog.language.core_rules import CoreProgram
 from tidelog.language.desugar import desugar
 from tidelog.language.fact_text import format_fact, has_time, parse_fact
@@ -85,6 +86,11 @@ class Program:
         used = {atom.predicate: len(atom.args) for rule in self.rules for atom in rule_atoms(rule)}
         used |= {fact.predicate: len(fact.args) for fact in self.facts}
         return {name: arity for name, arity in used.items() if not is_hidden(name)}
+
+    @cached_property
+    def calendars(self) -> dict[str, tuple[str, ...]]:
+        """The calendar predicates that rules read, whose facts tidelog generates, each with its time zones."""
+        return {} if self.temporal else find_calendars(self.rules)
 
     def to_fact(self, fact: str | Fact) -> Fact:
         """Return a fact, parsed if it is text; a temporal predicate of the program may have its time as last argument.

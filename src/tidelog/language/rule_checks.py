@@ -21,6 +21,7 @@ from tidelog.language.bindings import (
     outer_variables,
     rule_aggregates,
 )
+from tidelog.language.calendar_predicates import diagnose_calendars
 from tidelog.language.comparisons import OPERATORS
 from tidelog.language.groups import ExpandedRule
 from tidelog.language.hidden_predicates import is_hidden
@@ -71,13 +72,20 @@ def _diagnose_expanded(expanded: ExpandedRule) -> Iterator[Diagnostic]:
     yield from expanded.problems
     for rule in expanded.rules:
         yield from diagnose_head(rule.head)
+        yield from diagnose_calendars(rule)
         malformed = [*diagnose_conditions(rule.body), *_diagnose_bare_variables(rule)]
         for problem in malformed or diagnose_safety(rule):
             name = problem.message.split()[1] if problem.code == "TL101" else ""
             help = explain_left_operand(rule, name) if name else None
-            if help is None and name and expanded.chosen and not _is_group(rule):
+            if help is None and expanded.chosen and not _is_group(rule) and _is_bound_in_any(expanded, name):
                 help = "each alternative of `or` has to bind it"
             yield problem if help is None else replace(problem, help=help)
+
+
+def _is_bound_in_any(expanded: ExpandedRule, name: str) -> bool:
+    """Return whether some alternative of a rule binds a variable."""
+    rules = (rule for rule in expanded.rules if not _is_group(rule))
+    return any(variable.name == name for rule in rules for variable in bound_anywhere(rule))
 
 
 def _is_group(rule: Rule) -> bool:

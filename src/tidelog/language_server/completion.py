@@ -72,7 +72,7 @@ def find_completions(project: Project, file: ProjectFile, line: int, column: int
 def _complete_rule(project: Project, file: ProjectFile, line: int, column: int) -> list[Completion]:
     found = [*_variables(file, line, column), *_predicates(file, project), Completion("not", "keyword", "negation")]
     if file.kind == "dmtl":
-        found.append(Completion("or", "keyword", "one of two literals"))
+        found += [Completion("or", "keyword", "one of two literals"), Completion("and", "keyword", "two literals")]
         words = dict.fromkeys(OPERATOR_WORDS.values())
         found += [Completion(word, "operator", OPERATOR_TEXTS[word], f"{word}[$1] $0") for word in words]
         found += [Completion(word, "function", FUNCTION_TEXTS[word], f"{word}{{ $1 }}$0") for word in AGGREGATE_WORDS]

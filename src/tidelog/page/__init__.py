@@ -13,5 +13,5 @@ it. Read `html_document.py` first (bundle, style and data in one sealed page), t
 | `live_board`, `live_observer`, `live_server` | the figures of a running stream, what updates them, the server |
 | `open_alerts`, `live_reasons` | the answers of a running stream that hold now, and why |
 | `predicate_roles`, `gap_columns` | which predicates come first on a report; why intervals are missing |
-| `written_durations` | durations as the rules write them |
+| `written_durations`, `written_rules` | durations and rules as the user wrote them |
 """

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidelog.language.fact_text import FactStyle
 from tidelog.page.packed_columns import pack_column
 from tidelog.page.timeline_data import Spans, Timeline, pack_spans
 from tidelog.page.written_durations import find_written_durations, write_durations
+from tidelog.page.written_rules import list_written_rules
 from tidelog.proofs.why_not import explain_absence, split_absence
 from tidelog.proofs.why_not_text import describe_blocked
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
@@ -63,15 +65,16 @@ def collect_gaps(
 
     Atoms of the predicates `query` come first. Nothing is known after `until`.
     """
-    places = {rule: number for number, rule in enumerate(program.rules)}
-    spellings = [find_written_durations(rule.text or "") for rule in program.rules]
-    every = {length: text for written in reversed(spellings) for length, text in written.items()}
+    written = list_written_rules(program)
+    spellings = [find_written_durations(text) for text in written.texts]
+    every = {length: text for spelling in reversed(spellings) for length, text in spelling.items()}
+    style = FactStyle(timeline.dates, program.time_arguments)
     columns = _Columns()
     for atom, ground, part in islice(_find_parts(model, timeline, query, until), limit):
         described = []
         for blocked in explain_absence(model, ground, part, depth=1).blocked:
-            rule = places[blocked.rule]
-            lines = _describe(blocked, timeline.dates, spellings[rule], every)
+            rule = written.numbers[blocked.rule]
+            lines = _describe(blocked, style, spellings[rule], every)
             described.append((rule, [columns.number_text(line) for line in lines]))
         columns.parts.append((atom, *_to_page(model, timeline, part)))
         columns.rules.append(described)
@@ -111,10 +114,10 @@ def _find_range(model: ExplainedModel, timeline: Timeline, until: Time) -> Pair 
 
 
 def _describe(
-    blocked: BlockedRule, iso: bool, written: dict[Fraction, str], every: dict[Fraction, str]
+    blocked: BlockedRule, style: FactStyle, written: dict[Fraction, str], every: dict[Fraction, str]
 ) -> Iterable[str]:
     """Yield the lines about a rule: the condition that fails, those that hold, and the lines below it."""
-    failing, branches = describe_blocked(blocked, iso)
+    failing, branches = describe_blocked(blocked, style)
     yield write_durations(failing, written)
     for text in blocked.satisfied:
         yield f"{write_durations(text, written)} holds"

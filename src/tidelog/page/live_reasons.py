@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tidelog.data.dataset import Dataset
 from tidelog.errors import TidelogError
-from tidelog.language.fact_text import format_fact
+from tidelog.language.fact_text import FactStyle
 from tidelog.language.syntax import Fact
 from tidelog.page.written_durations import find_written_durations, write_durations
 from tidelog.proofs.explainer import Explainer
@@ -38,19 +39,20 @@ def find_reasons(reasoner: Reasoner, alerts: Sequence[Fact], known: Bound, dates
     timeline = reasoner.evaluation.grid.timeline
     try:
         explainer = Explainer(reasoner.program, facts, query=(reasoner.query,), timeline=timeline)
-        return [_find_reason(explainer, alert, known, dates) for alert in alerts]
+        style = replace(explainer.style, dates=dates)
+        return [_find_reason(explainer, alert, known, style) for alert in alerts]
     except TidelogError:  # undecided, or what is held contradicts itself
         return [None] * len(alerts)
 
 
-def _find_reason(explainer: Explainer, alert: Fact, known: Bound, dates: bool) -> dict[str, Any] | None:
+def _find_reason(explainer: Explainer, alert: Fact, known: Bound, style: FactStyle) -> dict[str, Any] | None:
     """Explain all of the interval, or else its latest tick: the facts behind its beginning may be forgotten."""
     for interval in (alert.interval, _find_latest_tick(explainer, alert.interval, known)):
         step = explainer.step(Fact(alert.predicate, alert.args, interval))
         while step is not None and step.kind == "pieces":
             step = explainer.step(step.parts[-1])
         if step is not None and step.rule is not None:
-            return _describe_step(step, dates)
+            return _describe_step(step, style)
     return None
 
 
@@ -62,19 +64,19 @@ def _find_latest_tick(explainer: Explainer, interval: Interval, known: Bound) ->
     return Interval(start, end, False, False) if start > interval.lo else interval
 
 
-def _describe_step(step: ProofStep, dates: bool) -> dict[str, Any]:
+def _describe_step(step: ProofStep, style: FactStyle) -> dict[str, Any]:
     assert step.rule is not None
     rule = format_source_rule(step.rule)
     written = find_written_durations(rule)
-    lines = [write_durations(line, written) for condition in step.conditions for line in _lines(condition, dates)]
+    lines = [write_durations(line, written) for condition in step.conditions for line in _lines(condition, style)]
     return {"rule": rule, "because": lines}
 
 
-def _lines(condition: Condition, dates: bool) -> Iterator[str]:
+def _lines(condition: Condition, style: FactStyle) -> Iterator[str]:
     """Yield a line for a condition, and after it those for the facts that make it hold."""
     if condition.kind != "fact":
-        yield format_condition(condition, dates)
+        yield format_condition(condition, style.dates)
     for fact in condition.facts[:_MOST_FACTS]:
-        yield format_fact(fact, dates)
+        yield style.fact(fact)
     if len(condition.facts) > _MOST_FACTS:
         yield f"and {len(condition.facts) - _MOST_FACTS} more facts"

@@ -18,6 +18,7 @@ from tidelog.language.syntax import Fact
 from tidelog.page.packed_columns import pack_column
 from tidelog.page.timeline_data import DERIVED, Spans, Timeline, pack_spans
 from tidelog.page.written_durations import find_written_durations, write_durations
+from tidelog.page.written_rules import list_written_rules
 from tidelog.proofs.proof_tree import format_interval, format_point
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import format_time
@@ -58,7 +59,7 @@ class _Graph:
 def collect_proofs(program: Program, explainer: Explainer, timeline: Timeline, limit: int) -> dict[str, Any]:
     """Collect the proofs of all derived intervals and repetitions, with at most `limit` steps in total."""
     graph = _Graph()
-    places = {rule: number for number, rule in enumerate(program.rules)}
+    places = list_written_rules(program).numbers
     roots = {row: graph.number(fact) for row, fact in islice(find_derived(timeline), limit)}
     repeats = [graph.number(fact) for fact in find_repeated(timeline)]
     done = 0

@@ -12,12 +12,12 @@ from tidelog.analysis.query_names import known_predicates
 from tidelog.batch import materialise
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Undecided
-from tidelog.language.printer import format_rule
 from tidelog.language.time_like import TimeLike
 from tidelog.language.wording import plural
 from tidelog.page.predicate_roles import Question, describe_predicates, find_query_predicates
 from tidelog.page.timeline_builder import FactColumns, build_timeline
 from tidelog.page.timeline_data import DERIVED, Timeline
+from tidelog.page.written_rules import list_written_rules
 from tidelog.timeline.interval import INF, Time, TimelineName
 from tidelog.version import __version__
 
@@ -142,7 +142,7 @@ def build_report(
         "version": __version__,
         "about": list(heading.about),
         "command": heading.command,
-        "rules": [rule.text or format_rule(rule) for rule in program.rules],
+        "rules": list(list_written_rules(program).texts),
         "notes": list(found.notes),
         "timeline": {**found.timeline.to_json(), "predicates": predicates},
         "proofs": proofs,

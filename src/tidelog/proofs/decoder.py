@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tidelog.data.symbol_table import Symbols
 from tidelog.language.fact_text import format_value
 from tidelog.language.printer import format_expression, format_formula, format_literal
 from tidelog.language.substitution import substitute_expression, substitute_formula, substitute_literal
-from tidelog.language.syntax import BodyLiteral, Constant, Expression, Fact, Formula, Term, Value, Variable
+from tidelog.language.syntax import (
+    Aggregate,
+    AggregateFunction,
+    BodyLiteral,
+    Constant,
+    Expression,
+    Fact,
+    Formula,
+    Term,
+    Value,
+    Variable,
+)
+from tidelog.language.time_text import format_iso
 from tidelog.proofs.formula_evaluation import ANY, GroundAtom
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.time_sets import Pair
@@ -21,6 +34,8 @@ class Decoder:
 
     grid: Grid
     symbols: Symbols
+    #: Whether the data has dates: times are then written as dates.
+    dates: bool = False
     #: Values that were looked up before.
     known: dict[int, Value] = field(default_factory=dict, repr=False)
 
@@ -55,6 +70,12 @@ class Decoder:
         """Write a ground atom as in facts."""
         args = f"({','.join(format_value(self.value(number)) for number in atom[1])})" if atom[1] else ""
         return atom[0] + args
+
+    def format_result(self, aggregate: Aggregate, value: Value) -> str:
+        """Write a value of an aggregate; that of `start` is a time."""
+        if self.dates and aggregate.function is AggregateFunction.START and isinstance(value, Fraction):
+            return format_iso(value)
+        return format_value(value)
 
     def _constants(self, binding: Mapping[str, int]) -> dict[Variable, Term]:
         """Return what a binding gives to variables, anonymous ones included."""

@@ -17,6 +17,7 @@ from tidelog.language.bindings import (
     expression_variables,
     group_variables,
     literal_variables,
+    needs_row,
 )
 from tidelog.language.syntax import (
     Aggregate,
@@ -197,12 +198,11 @@ def _encode_condition(condition: Condition | Comparison, rule: Rule, grid: Grid,
     aggregates = tuple(_encode_aggregate(aggregate, rule, grid, intern) for aggregate in found)
     outside = {variable.name for side in sides for variable in expression_variables(side, braces=False)}
     groups = {name for aggregate in aggregates for name in aggregate.group}
-    own = {
-        variable.name
-        for aggregate in aggregates
-        for variable in find_bound(aggregate.source.body)
-        if variable.name in groups
-    }
+    bound = [{variable.name for variable in find_bound(aggregate.source.body)} for aggregate in aggregates]
+    given = {variable.name for variable in bound_outside(rule)}
+    # What one pair of braces binds, another one may need from outside.
+    missing = {name for a, inside in zip(aggregates, bound, strict=True) for name in a.group if name not in inside}
+    own = {name for inside in bound for name in inside & groups} - (missing & given)
     return EncodedCondition(condition, aggregates, frozenset((outside | groups) - own), frozenset(outside | groups))
 
 
@@ -213,7 +213,7 @@ def _encode_aggregate(aggregate: Aggregate, rule: Rule, grid: Grid, intern: Inte
         aggregate,
         tuple(variable.name for variable in group),
         tuple(sorted({variable.name for variable in (*group, *find_bound(aggregate.body))})),
-        not set(group) <= set(bound_outside(rule)),
+        needs_row(aggregate, rule),
         None if aggregate.range is None else grid.to_pair(aggregate.range) or (0, -1),
         body,
     )

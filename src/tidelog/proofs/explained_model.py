@@ -14,6 +14,7 @@ from tidelog.engine.extent import Extent, Tail
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
+from tidelog.language.syntax import AggregateFunction, Fact
 from tidelog.language.validation import rule_atoms
 from tidelog.proofs.decoder import Decoder
 from tidelog.proofs.encoded_rules import (
@@ -34,6 +35,7 @@ from tidelog.timeline.interval import Interval, TimelineName
 from tidelog.timeline.time_sets import Pair, Times, clip, subtract
 
 if TYPE_CHECKING:
+    from tidelog.compiler.calendar_input import CalendarInput
     from tidelog.data.dataset import Dataset
 
 #: How far beyond the last change of a model proofs go step by step, in multiples of the rules' reach.
@@ -72,6 +74,10 @@ class ExplainedModel:
     temporal: bool
     #: How many rows of a rule had an undefined operation, by the number of the rule.
     undefined: Mapping[int, int]
+    #: The calendar that was generated, if rules read one: what follows from it without data is known in a range.
+    calendar: CalendarInput | None = None
+    #: Whether facts that do not matter for the goal are left out.
+    focused: bool = False
 
     def given_times(self, predicate: str, ids: Ids) -> Times:
         """Return when an atom is given."""
@@ -101,15 +107,25 @@ class ExplainedModel:
 
 
 def build_explained_model(
-    program: Program, data: Dataset, query: Sequence[str] | None, timeline: TimelineName | None, denominator: int
+    program: Program,
+    data: Dataset,
+    query: Sequence[str] | None,
+    timeline: TimelineName | None,
+    denominator: int,
+    near: Interval | None = None,
+    goal: Fact | None = None,
 ) -> ExplainedModel:
     """Compute the model of a program and its data; with a query, only what its predicates depend on.
 
-    Times are multiples of `1/denominator`, or finer.
+    Times are multiples of `1/denominator`, or finer. `near` is a range of interest besides that of the data. With a
+    goal, compute what can matter for whether this fact holds, at any time.
     """
     names = _collect_predicates(program, data, query)
+    goals = () if goal is None or _may_be_undefined(program, goal.predicate) else (goal,)
     run, extents = solve_run(
-        lambda finer: prepare_run(program, data, names, timeline=timeline, denominator=lcm(denominator, finer)),
+        lambda finer: prepare_run(
+            program, data, names, timeline=timeline, goals=goals, denominator=lcm(denominator, finer), near=near
+        ),
         BatchRun.solve,
     )
     grid, symbols = run.compiled.grid, run.data.symbols
@@ -127,7 +143,7 @@ def build_explained_model(
     core = changes[0] - 2 * before - MARGIN * reach, changes[1] + 2 * after + MARGIN * reach
     reachable = core[0] - before - 4 * MARGIN * reach, core[1] + after + 4 * MARGIN * reach
     indexed = reachable[0] - 2 * before - reach, reachable[1] + 2 * after + reach
-    decoder = Decoder(grid, symbols)
+    decoder = Decoder(grid, symbols, data.dates)
     recursive = {
         name: frozenset(component.predicates)
         for component in find_predicate_components(program.rules)
@@ -158,6 +174,8 @@ def build_explained_model(
         periods=(before or grid.tick, after or grid.tick),
         temporal=program.temporal is not None,
         undefined=run.problem.undefined,
+        calendar=run.calendar,
+        focused=run.whole is not None,
     )
 
 
@@ -204,6 +222,15 @@ def describe_absence(
         return f"not {text}", model.grid.to_interval(*when)
     atom, window = resolved
     return f"no {model.decoder.format_atom(atom)}", model.grid.to_interval(*window)
+
+
+def _may_be_undefined(program: Program, predicate: str) -> bool:
+    """Return whether a predicate depends on operations that may be undefined: explanations count all such rows."""
+    needed = set(find_needed_rules(program.rules, (predicate,)))
+    sums = (AggregateFunction.SUM, AggregateFunction.AVG)
+    calculated = {step.origin for step in program.core.calculations}
+    summed = {step.origin for step in program.core.aggregations if step.function in sums}
+    return not needed.isdisjoint(calculated | summed)
 
 
 def _collect_predicates(program: Program, data: Dataset, query: Sequence[str] | None) -> tuple[str, ...]:

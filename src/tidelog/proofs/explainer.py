@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.engine.repetition import Repetition, split_repetitions
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.calendar_predicates import is_calendar
+from tidelog.language.fact_text import FactStyle
 from tidelog.language.groups import collect_groups
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
@@ -28,8 +31,8 @@ from tidelog.proofs.numeric_conditions import describe_condition
 from tidelog.proofs.proof_step import Condition, ProofStep
 from tidelog.proofs.proof_tree import Proof
 from tidelog.proofs.rule_instances import find_instances, restrict_to_body
-from tidelog.timeline.grid import POS_INF, Grid, negate
-from tidelog.timeline.interval import INF, TimelineName
+from tidelog.timeline.grid import NEG_INF, POS_INF, Grid, negate
+from tidelog.timeline.interval import INF, Interval, TimelineName
 from tidelog.timeline.time_sets import Pair, Times, choose_cover, choose_least_part, clip, dilate, intersect, subtract
 
 if TYPE_CHECKING:
@@ -58,8 +61,11 @@ class Explainer:
         timeline: TimelineName | None = None,
         denominator: int = 1,
         sources: Sequence[tuple[str, Dataset]] = (),
+        goal: Fact | None = None,
     ) -> None:
         """`query` restricts the model to what these predicates depend on. Times may be multiples of `1/denominator`.
+
+        `goal` restricts it to what can matter for one fact: proofs of that fact are then the only ones to ask for.
 
         `sources` are the files that the data came from, so that proofs can name the file of a given fact.
         """
@@ -68,10 +74,17 @@ class Explainer:
         self._timeline = timeline
         self._query = query
         self._sources = sources
+        #: How facts of this program and data are written.
+        self.style = FactStyle(data.dates, program.time_arguments)
+        #: The facts asked for so far lie in this range, if that matters: if rules read a calendar.
+        self._near: Interval | None = None
+        self._goal = goal
         self._rebuild(denominator)
 
     def _rebuild(self, denominator: int) -> None:
-        self.model = build_explained_model(self.program, self.data, self._query, self._timeline, denominator)
+        self.model = build_explained_model(
+            self.program, self.data, self._query, self._timeline, denominator, self._near, self._goal
+        )
         self._derivations = Derivations(self.model)
         self._steps: dict[tuple[GroundAtom, Pair], ProofStep] = {}
         self._repeating: dict[str, dict[tuple[Ids, bool], list[Repetition]]] = {}
@@ -83,8 +96,24 @@ class Explainer:
         ends = [Fraction(end).denominator for end in (fact.interval.lo, fact.interval.hi) if abs(end) != INF]
         if grid.dense and any(grid.denominator % end for end in ends):
             self._rebuild(lcm(grid.denominator, *ends))
+        self._extend_calendar(fact)
         pair = self.model.grid.to_pair(fact.interval)
         return (fact.predicate, tuple(map(self.model.decoder.symbols.intern, fact.args))), pair or (0, -1)
+
+    def _extend_calendar(self, fact: Fact) -> None:
+        """Generate more of the calendar if a fact follows from it without data, and lies outside of what is known."""
+        calendar, grid = self.model.calendar, self.model.grid
+        pair = grid.to_pair(fact.interval)
+        if calendar is None or fact.predicate not in calendar.endless or pair is None:
+            return
+        if pair[0] < calendar.cut[0] or pair[1] > calendar.cut[1]:
+            if NEG_INF in pair or POS_INF in pair:
+                raise TidelogError(
+                    Diagnostic("TL315", f"{fact.predicate} follows from a calendar, which is not known for all times")
+                )
+            known = grid.to_interval(*calendar.cut)
+            self._near = Interval(min(known.lo, fact.interval.lo), max(known.hi, fact.interval.hi))
+            self._rebuild(grid.denominator)
 
     def holds(self, fact: Fact | str) -> bool:
         """Tell whether a fact holds at every point of its interval."""
@@ -115,7 +144,7 @@ class Explainer:
                     steps[wanted] = found
                     following += found.premises
             wave, level = following, level + 1
-        return Proof(step.fact, steps, self.data.dates, collect_groups(self.program.rules))
+        return Proof(step.fact, steps, self.style, collect_groups(self.program.rules))
 
     # Steps
 
@@ -252,6 +281,8 @@ class Explainer:
 
     def _find_source(self, fact: Fact) -> str | None:
         """Return the file that contains a given fact, or its beginning."""
+        if is_calendar(fact.predicate):
+            return "the calendar"
         for name, data in self._sources:
             relation = data.relations.get((fact.predicate, len(fact.args)))
             if relation is None:

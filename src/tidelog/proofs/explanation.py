@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from tidelog.analysis.query_names import known_predicates, require_known_predica
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
 from tidelog.errors import Undecided
-from tidelog.language.fact_text import format_fact, format_value
+from tidelog.language.fact_text import FactStyle, format_value
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
 from tidelog.language.wording import plural, suggest
@@ -21,7 +21,7 @@ from tidelog.model import Answer
 from tidelog.proofs.explained_model import ExplainedModel
 from tidelog.proofs.explainer import Explainer
 from tidelog.proofs.fact_index import Ids
-from tidelog.proofs.proof_tree import Proof, format_interval, format_source_rule
+from tidelog.proofs.proof_tree import Proof, format_source_rule
 from tidelog.proofs.why_not import WhyNot, explain_absence
 from tidelog.proofs.why_not_text import format_intervals, format_why_not, why_not_to_json
 from tidelog.timeline.grid import NEG_INF
@@ -53,7 +53,7 @@ class Explanation:
     why_not: WhyNot | None = None
     holds: tuple[Interval, ...] = ()
     notes: tuple[str, ...] = ()
-    iso: bool = False
+    style: FactStyle = field(default_factory=FactStyle)
 
     def __str__(self) -> str:
         if self.proof is not None:
@@ -61,24 +61,24 @@ class Explanation:
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
-        asked = format_fact(self.fact, self.iso)
+        asked = self.style.fact(self.fact)
         if self.answer is Answer.UNKNOWN:
             yield f"it is not known whether {asked} holds"
         elif self.holds:
-            yield f"{asked} holds only on {format_intervals(self.holds, self.iso)}"
+            yield f"{asked} holds only on {format_intervals(self.holds, self.style)}"
         if self.why_not is not None:
-            yield from format_why_not(self.why_not, self.iso)
+            yield from format_why_not(self.why_not, self.style)
         yield from self.notes
 
     def as_json(self) -> dict[str, object]:
         """Return one object; see docs/howto/explain.md."""
-        result: dict[str, object] = {"fact": format_fact(self.fact, self.iso), "answer": self.answer.value}
+        result: dict[str, object] = {"fact": self.style.fact(self.fact), "answer": self.answer.value}
         if self.proof is not None:
             result["proof"] = self.proof.as_json()
         if self.holds:
-            result["holds"] = [format_interval(interval, self.iso) for interval in self.holds]
+            result["holds"] = [self.style.interval(interval) for interval in self.holds]
         if self.why_not is not None:
-            result["why_not"] = why_not_to_json(self.why_not, self.iso)
+            result["why_not"] = why_not_to_json(self.why_not, self.style)
         return result | ({"notes": list(self.notes)} if self.notes else {})
 
 
@@ -109,13 +109,21 @@ def explain(
 
     data = to_dataset(data, schema)
     timed = read_time_arguments(program, data)
-    require_arities(dict(program_arities(program)), timed, fact)
+    require_arities(dict(program_arities(program)), timed, (fact,))
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))
+    style = FactStyle(data.dates, program.time_arguments)
+
+    def build_explainer(goal: Fact | None) -> Explainer:
+        return Explainer(program, data, query=(fact.predicate,), timeline=timeline, sources=sources, goal=goal)
+
     try:
-        explainer = Explainer(program, data, query=(fact.predicate,), timeline=timeline, sources=sources)
+        explainer = build_explainer(fact)
+        if explainer.model.focused and not explainer.holds(fact):
+            # When else and for which other constants conditions hold takes all facts.
+            explainer = build_explainer(None)
         return explain_fact(explainer, fact, depth)
     except Undecided as problem:
-        return Explanation(fact, Answer.UNKNOWN, notes=(problem.diagnostics[0].message,), iso=data.dates)
+        return Explanation(fact, Answer.UNKNOWN, notes=(problem.diagnostics[0].message,), style=style)
 
 
 def explain_fact(explainer: Explainer, fact: Fact, depth: int | None = None) -> Explanation:
@@ -135,23 +143,23 @@ def _report_undefined(explainer: Explainer) -> Iterator[str]:
 
 
 def _explain(explainer: Explainer, fact: Fact, depth: int | None) -> Explanation:
-    iso = explainer.data.dates
+    style = explainer.style
     proof = explainer.proof(fact, depth)
     if proof is not None:
-        return Explanation(fact, Answer.YES, proof, iso=iso)
+        return Explanation(fact, Answer.YES, proof, style=style)
     atom, pair = explainer.encode_fact(fact)
     model = explainer.model
     if pair[0] > pair[1]:
-        return Explanation(fact, Answer.YES, notes=("the interval contains no time",), iso=iso)
+        return Explanation(fact, Answer.YES, notes=("the interval contains no time",), style=style)
     missing = model.missing_times(atom, pair)
     held = tuple(model.grid.to_interval(*part) for part in model.holding_times(atom, pair))
     first = missing[0][0] if missing[0][0] > NEG_INF else min(missing[0][1], model.core[0])
     moment = model.find_equivalent_moment((first, first))
     notes = tuple(_find_hints(model, fact, atom[1]))
     if moment[0] != first:
-        far, near = (format_interval(model.grid.to_interval(at, at), iso) for at in (first, moment[0]))
+        far, near = (style.interval(model.grid.to_interval(at, at)) for at in (first, moment[0]))
         notes = (f"it is the same at {far} as at {near}: this far from the data everything repeats", *notes)
-    return Explanation(fact, Answer.NO, None, explain_absence(model, atom, moment), held, notes, iso)
+    return Explanation(fact, Answer.NO, None, explain_absence(model, atom, moment), held, notes, style)
 
 
 def _find_hints(model: ExplainedModel, fact: Fact, ids: Ids) -> Iterator[str]:

@@ -271,10 +271,11 @@ def format_aggregate_value(
         empty = "no value" if value.rows else "no rows"
         text += f" has {empty}"
     elif value.least == value.greatest:
-        text += f" is {format_value(value.least)}"
+        text += f" is {model.decoder.format_result(aggregate, value.least)}"
     else:
         assert value.greatest is not None
-        text += f" is between {format_value(value.least)} and {format_value(value.greatest)}"
+        least, greatest = (model.decoder.format_result(aggregate, end) for end in (value.least, value.greatest))
+        text += f" is between {least} and {greatest}"
     return text + _format_need(model, aggregate, condition.source, binding, fails)
 
 

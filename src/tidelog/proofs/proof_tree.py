@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tidelog.language.fact_text import format_fact, json_value
+from tidelog.language.fact_text import FactStyle, format_fact, json_value
 from tidelog.language.printer import format_formula, format_rule
 from tidelog.language.substitution import substitute_formula
 from tidelog.language.syntax import Constant, Fact, Group, Rule, Variable
@@ -27,7 +27,7 @@ class Proof:
 
     fact: Fact
     steps: dict[Fact, ProofStep]
-    iso: bool = False
+    style: FactStyle = field(default_factory=FactStyle)
     #: The groups in brackets that hidden predicates stand for.
     groups: Mapping[str, Group] = field(default_factory=dict, repr=False)
 
@@ -42,9 +42,9 @@ class Proof:
         """Write a fact; one of a hidden predicate as the group that it stands for."""
         group = self.groups.get(fact.predicate)
         if group is None:
-            return format_fact(fact, self.iso)
+            return self.style.fact(fact)
         by = {v: Constant(c) for v, c in zip(group.args, fact.args, strict=True) if isinstance(v, Variable)}
-        return f"{format_formula(substitute_formula(group, by))}@{format_interval(fact.interval, self.iso)}"
+        return f"{format_formula(substitute_formula(group, by))}@{self.style.interval(fact.interval)}"
 
 
 # JSON
@@ -67,7 +67,7 @@ def _node(proof: Proof, fact: Fact, above: set[Fact], level: int) -> dict[str, o
     if step.every is not None:
         node["every"] = format_time(step.every)
     if step.anchor is not None:
-        node["beyond"] = format_point(step.anchor, proof.iso)
+        node["beyond"] = format_point(step.anchor, proof.style.dates)
     children = [_node(proof, part, above, level + 1) for part in step.parts]
     for condition in step.conditions:
         if condition.kind == "fact":
@@ -75,23 +75,23 @@ def _node(proof: Proof, fact: Fact, above: set[Fact], level: int) -> dict[str, o
             continue
         text: dict[str, object] = {
             "condition": condition.text,
-            "at": format_interval(condition.when, proof.iso),
+            "at": proof.style.interval(condition.when),
             "kind": condition.kind,
         }
         if condition.value is not None:
-            text |= value_to_json(condition.value, proof.iso)
+            text |= value_to_json(condition.value, proof.style)
         below = [_node(proof, premise, above, level + 1) for premise in condition.facts]
         children.append(text | {"premises": below})
     return node | {"premises": children}
 
 
-def value_to_json(value: AggregateValue, iso: bool) -> dict[str, object]:
+def value_to_json(value: AggregateValue, style: FactStyle) -> dict[str, object]:
     """Return the least and greatest value of an aggregate, and the rows that count."""
     rows = [
         {
             "binding": {name: json_value(row.binding[name]) for name in row.binding if name[0] not in "_$"},
-            "at": format_interval(row.when, iso),
-            "facts": [format_fact(fact, iso) for fact in row.facts],
+            "at": style.interval(row.when),
+            "facts": [style.fact(fact) for fact in row.facts],
         }
         for row in value.rows
     ]
@@ -115,16 +115,16 @@ def _lines(proof: Proof) -> Iterator[str]:
         if isinstance(item, str):
             yield lead + item
         elif isinstance(item, CountedRow):
-            yield lead + format_row(item, proof.iso)
+            yield lead + format_row(item, proof.style)
             below = list(item.facts)
         elif isinstance(item, Condition):
-            yield lead + format_condition(item, proof.iso)
+            yield lead + format_condition(item, proof.style.dates)
             below, most = list(item.facts), _MOST_CHILDREN
             if item.value is not None:
                 below, most = list(_row_items(item.value)), len(item.value.rows) + 1
         else:
             step = proof.steps.get(item)
-            yield lead + proof.format_fact(item) + _format_reason(step, item in above, proof.iso)
+            yield lead + proof.format_fact(item) + _format_reason(step, item in above, proof.style.dates)
             if step is not None and item not in above:
                 below = [*step.parts, *_children(step)]
             above.add(item)
@@ -146,9 +146,9 @@ def _row_items(value: AggregateValue) -> Iterator[_Item]:
         yield f"... and {value.hidden} more"
 
 
-def format_row(row: CountedRow, iso: bool) -> str:
+def format_row(row: CountedRow, style: FactStyle) -> str:
     """Write a row of an aggregate, and when it holds."""
-    return f"{row.text} {'at' if row.when.is_point() else 'on'} {format_interval(row.when, iso)}"
+    return f"{row.text} {'at' if row.when.is_point() else 'on'} {style.interval(row.when)}"
 
 
 def _children(step: ProofStep) -> Iterator[Fact | Condition]:

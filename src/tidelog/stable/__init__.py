@@ -11,7 +11,7 @@ choose a solver in `solver_choice`:
 
 `session` follows a stream, with the windows of `stream_components`. All of them start from `problem`, `normal_form`,
 `grounding` and `time_bounds`; `given_atoms`, `atom_history`, `slice_models` and `question` are the data they pass on,
-`search_limits` bounds the search, and `stable_model` is what callers get.
+`weights` are what facts cost, `search_limits` bounds the search, and `stable_model` is what callers get.
 
 Theorem numbers refer to Wałęga, Tena Cucala, Cuenca Grau and Kostylev, "The Stable Model Semantics of Datalog with
 Metric Temporal Operators" (TPLP 2024).

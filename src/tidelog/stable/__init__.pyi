@@ -12,3 +12,4 @@ from tidelog.stable.session import StableAnswers as StableAnswers
 from tidelog.stable.session import StableReasoner as StableReasoner
 from tidelog.stable.session import StableStep as StableStep
 from tidelog.stable.stable_model import StableModel as StableModel
+from tidelog.stable.weights import WeightsLike as WeightsLike

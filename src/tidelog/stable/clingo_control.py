@@ -61,3 +61,10 @@ def add_ground_rules(
         if projected:
             backend.add_project(projected)
     return atoms
+
+
+def add_costs(control: clingo.Control, atoms: Mapping[str, int], costs: Mapping[str, int]) -> None:
+    """Tell a solver what atoms cost, by their names; `atoms` are their literals."""
+    if costs:
+        with control.backend() as backend:
+            backend.add_minimize(0, [(atoms[name], cost) for name, cost in costs.items() if name in atoms])

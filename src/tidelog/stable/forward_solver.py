@@ -6,7 +6,7 @@ only when models are shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tidelog.compiler.flat_rules import Pair
@@ -19,7 +19,7 @@ from tidelog.stable.problem import Problem
 from tidelog.stable.question import Question
 from tidelog.stable.search_limits import SearchLimit
 from tidelog.stable.slice_machine import ComponentShape, SliceMachine, compute_shape
-from tidelog.stable.window_paths import Trace, WindowPaths
+from tidelog.stable.window_paths import Cost, Trace, WindowPaths
 from tidelog.timeline.grid import POS_INF, negate
 
 #: Hidden atoms for a question: the times it asks about, "the atom has failed", and the last time it asks about.
@@ -144,8 +144,34 @@ class ForwardComponent:
 
     def traces(self) -> Iterator[Trace]:
         """Yield one path for each way in which the visible atoms can hold on LO..HI."""
+        return self.paths.traces(self._find_shown())
+
+    def optimal_traces(self, weights: Mapping[int, int]) -> Iterator[Trace]:
+        """Yield those of least cost among the traces."""
+        return self.paths.traces(self._find_shown(), self._build_cost(weights))
+
+    def _find_shown(self) -> Callable[[int], int]:
+        """Return a function from times to the atoms that are visible then."""
         spans = list(self.spans.items())
         if len(spans) == 1:
             ((first, last), only) = spans[0]
-            return self.paths.traces(lambda time: only if first <= time <= last else 0)
-        return self.paths.traces(lambda time: sum(mask for (a, b), mask in spans if a <= time <= b))
+            return lambda time: only if first <= time <= last else 0
+        return lambda time: sum(mask for (a, b), mask in spans if a <= time <= b)
+
+    def _build_cost(self, weights: Mapping[int, int]) -> Cost:
+        """Return a function that computes what a slice costs for a number of time points from a time on."""
+        weighed = [
+            (first, last, 1 << i, weight)
+            for (first, last), mask in self.spans.items()
+            for i, weight in weights.items()
+            if mask >> i & 1
+        ]
+
+        def cost(time: int, count: int, slice: int) -> int:
+            total = 0
+            for first, last, bit, weight in weighed:
+                if slice & bit:
+                    total += weight * max(0, min(last, time + count - 1) - max(first, time) + 1)
+            return total
+
+        return cost

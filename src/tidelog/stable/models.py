@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from fractions import Fraction
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tidelog.language.hidden_predicates import is_hidden
@@ -15,6 +16,8 @@ from tidelog.stable.problem import Problem, prepare_problem, require_finite_rang
 from tidelog.stable.search_limits import MOST_WINDOWS, Progress, SearchLimit
 from tidelog.stable.solver_choice import SolvedComponent, Solver, all_satisfiable, solve_with_first
 from tidelog.stable.stable_model import StableModel
+from tidelog.stable.weights import Weights, WeightsLike, scale_weights
+from tidelog.stable.window_paths import Trace
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
@@ -31,11 +34,15 @@ def stable_models(
     timeline: TimelineName | None = None,
     progress: Progress | None = None,
     most: int = MOST_WINDOWS,
+    weights: WeightsLike | None = None,
 ) -> StableModels:
     """Find up to `models` stable models over the integer timeline, or all of them for `models=0`.
 
     Models count as different if they differ on LO..HI, which is `between`, or the range of the data by default. Raises
     `Undecided` if the search visits more than `most` windows.
+
+    With `weights`, such as `{"Late": 5, "Fare(_,W)": "W"}`, only models of least cost count: a fact costs its weight at
+    every time of LO..HI at which it holds, and a model the sum. Each model then has a `cost`.
 
     >>> import tidelog as tl
     >>> program = tl.Program.parse("P :- not Q. Q :- not P.")
@@ -46,20 +53,28 @@ def stable_models(
     require_integer_timeline(timeline)
     create_control()  # fail early if clingo is missing
     problem = prepare_problem(program, data)
+    weigh = None if weights is None else Weights.parse(weights, _find_arities(problem))
     lo, hi = problem.range() if between is None else require_finite_range(*(to_time(end) for end in between))
-    return StableModels(problem, lo, hi, models, SearchLimit(most, progress))
+    return StableModels(problem, lo, hi, models, SearchLimit(most, progress), weigh)
 
 
 class StableModels:
     """The stable models found: iterate to compute them one by one. `satisfiable` says whether there is one."""
 
-    def __init__(self, problem: Problem, lo: int, hi: int, models: int, limit: SearchLimit) -> None:
+    def __init__(
+        self, problem: Problem, lo: int, hi: int, models: int, limit: SearchLimit, weights: Weights | None = None
+    ) -> None:
         self.lo, self.hi = lo, hi
-        self._problem, self._number = problem, models
+        self._problem, self._number, self._weights = problem, models, weights
 
         def ask(solver: Solver) -> tuple[bool, list[_ComponentModels]]:
             components = list(solver.solve(lo, hi))
-            return all_satisfiable(components), [_ComponentModels(component) for component in components]
+            satisfiable = all_satisfiable(components)
+            if weights is None or not satisfiable:
+                return satisfiable, [_ComponentModels(component, component.traces()) for component in components]
+            optimal = self._find_optimal(components)
+            # The first model of each component is found here, where another solver can be tried if there are too many.
+            return satisfiable, [_ComponentModels(component, chain([next(ways)], ways)) for component, ways in optimal]
 
         self.satisfiable, self._components = solve_with_first(problem, limit, ask)
 
@@ -79,15 +94,48 @@ class StableModels:
             histories = dict(given)
             for component_histories in combination:
                 histories.update(component_histories)
-            yield StableModel(histories, self._problem.data.symbols, self._problem.data.dates, self.lo, self.hi)
+            symbols, dates = self._problem.data.symbols, self._problem.data.dates
+            yield StableModel(histories, symbols, dates, self.lo, self.hi, self._compute_cost(histories))
+
+    def _find_optimal(self, components: list[SolvedComponent]) -> list[tuple[SolvedComponent, Iterator[Trace]]]:
+        """Return the components, each with its models of least cost."""
+        atoms = {component.atoms[i] for component in components for i in component.visible}
+        weights = scale_weights({atom: self._weigh(atom) for atom in atoms})
+        found: list[tuple[SolvedComponent, Iterator[Trace]]] = []
+        for component in components:
+            mine = {i: weights[component.atoms[i]] for i in component.visible if component.atoms[i] in weights}
+            found.append((component, component.optimal_traces(mine) if mine else component.traces()))
+        return found
+
+    def _weigh(self, atom: GroundAtom) -> Fraction:
+        symbols = self._problem.data.symbols
+        assert self._weights is not None
+        return self._weights.of(atom[0], [symbols.value(a) for a in atom[1]])
+
+    def _compute_cost(self, histories: dict[GroundAtom, AtomHistory]) -> Fraction | None:
+        """Return what a model costs on LO..HI; None without weights."""
+        if self._weights is None:
+            return None
+        cost = Fraction(0)
+        for atom, history in histories.items():
+            weight = self._weigh(atom)
+            if weight:
+                cost += weight * sum(last - first + 1 for first, last in history.within(self.lo, self.hi))
+        return cost
+
+
+def _find_arities(problem: Problem) -> dict[str, int]:
+    """Return the predicates of rules and data that a weight may be given for, with their arities."""
+    known = dict(problem.data.relations.keys()) | dict(problem.program.predicates)
+    return {name: arity for name, arity in known.items() if not is_hidden(name)}
 
 
 class _ComponentModels:
     """The models of one component, each computed when it is first asked for."""
 
-    def __init__(self, component: SolvedComponent) -> None:
+    def __init__(self, component: SolvedComponent, traces: Iterator[Trace]) -> None:
         self._component = component
-        self._traces = component.traces()
+        self._traces = traces
         self._known: list[dict[GroundAtom, AtomHistory]] = []
 
     def get(self, number: int) -> dict[GroundAtom, AtomHistory] | None:

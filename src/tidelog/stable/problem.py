@@ -14,6 +14,7 @@ from tidelog.compiler.prepare_facts import InputFormat, to_timeline, with_progra
 from tidelog.data.data_frames import DataLike
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.calendar_predicates import require_no_calendar
 from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import ALWAYS
 from tidelog.language.program import Program
@@ -60,11 +61,12 @@ def prepare_problem(program: Program, data: DataLike, fact: Fact | None = None) 
 
 def prepare_data(program: Program, data: Dataset, fact: Fact | None = None) -> Dataset:
     """Return data as the program reads it; raise where it does not fit, or has times that are not integers."""
-    return InputFormat.of(program, "integer", "stable").prepare(data, fact)
+    return InputFormat.of(program, "integer", "stable").prepare(data, () if fact is None else (fact,))
 
 
 def require_no_numbers(program: Program) -> None:
-    """Raise if a rule computes: stable models are searched for among atoms that grounding can list."""
+    """Raise if a rule computes or reads a calendar: stable models are about atoms that grounding can list."""
+    require_no_calendar(program.rules, "the search for stable models")
     problems = []
     for rule in program.rules:
         condition = next((literal for literal in rule.body if isinstance(literal, Condition)), None)

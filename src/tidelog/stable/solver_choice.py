@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from tidelog.errors import Undecided
@@ -42,6 +42,11 @@ class SolvedComponent(Protocol):
 
     def traces(self) -> Iterator[Trace]:
         """Yield one model for each way in which the visible atoms can hold on LO..HI; may raise `Undecided`."""
+
+    def optimal_traces(self, weights: Mapping[int, int]) -> Iterator[Trace]:
+        """Yield those of least cost among the traces, where there are any; may raise `Undecided`.
+
+        `weights` are the costs of visible atoms, by position, for each time of LO..HI at which they hold."""
 
     def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
         """Yield spans of times that cover LO..HI, each with the visible atoms that hold in some or in all models.

@@ -45,7 +45,13 @@ class StableModel:
     """
 
     def __init__(
-        self, histories: dict[GroundAtom, AtomHistory], symbols: Symbols, dates: bool, lo: int, hi: int
+        self,
+        histories: dict[GroundAtom, AtomHistory],
+        symbols: Symbols,
+        dates: bool,
+        lo: int,
+        hi: int,
+        cost: Fraction | None = None,
     ) -> None:
         ranks = symbols.ranks()
         self._histories = dict(
@@ -53,6 +59,8 @@ class StableModel:
         )
         self._symbols, self._dates = symbols, dates
         self.lo, self.hi = lo, hi
+        #: What the model costs on LO..HI, where there are weights.
+        self.cost = cost
 
     def _repr_html_(self) -> str:
         from tidelog.data.notebook_view import facts_to_html
@@ -113,11 +121,14 @@ class StableModel:
             at = format_iso(repeated.start) if iso else int(repeated.start)
             return {word: at, "every": int(repeated.every), "facts": facts}
 
-        return {
+        found = {
             "facts": [format_fact(fact, iso) for fact in self.facts],
             "repeats_after": repeats(self.repeats_after, "from"),
             "repeats_before": repeats(self.repeats_before, "before"),
         }
+        if self.cost is None:
+            return found
+        return found | {"cost": int(self.cost) if self.cost.denominator == 1 else str(self.cost)}
 
     def _repeated_facts(self, repetition: JointRepetition | None) -> RepeatedFacts | None:
         if repetition is None:

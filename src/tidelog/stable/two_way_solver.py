@@ -15,13 +15,13 @@ found, there are no others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from tidelog.compiler.flat_rules import Pair
 from tidelog.language.hidden_predicates import is_hidden
-from tidelog.stable.clingo_control import add_ground_rules, create_control
+from tidelog.stable.clingo_control import add_costs, add_ground_rules, create_control
 from tidelog.stable.clingo_encoding import FALSE, TRUE, At, ClingoEncoding
 from tidelog.stable.folded_interpretation import FoldedTimeline
 from tidelog.stable.foundedness import FoundednessCheck
@@ -123,6 +123,18 @@ class TwoWayComponent:
         self.is_satisfiable()
         return chain(self._first_model, self._models)
 
+    def optimal_traces(self, weights: Mapping[int, int]) -> Iterator[Trace]:
+        """Yield those of least cost among the traces; raises `Undecided` where there may be cheaper ones."""
+        if self.is_bounded:
+            return self._search_range(weights)
+        traces = list(self.traces())
+        costs = [self._compute_cost(trace, weights) for trace in traces]
+        return (trace for trace, cost in zip(traces, costs, strict=True) if cost == min(costs))
+
+    def _compute_cost(self, trace: Trace, weights: Mapping[int, int]) -> int:
+        slices = [trace.slices[time - trace.start] for time in range(self.lo, self.hi + 1)]
+        return sum(weight for slice in slices for i, weight in weights.items() if slice >> i & 1)
+
     def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
         """Yield each time of LO..HI with the atoms that hold in some or in all models."""
         pairs: set[tuple[int, int]] | None = None
@@ -176,8 +188,8 @@ class TwoWayComponent:
             f"models that repeat with periods of up to {LONGEST_PERIOD} were tried, and there may be others"
         )
 
-    def _search_range(self) -> Iterator[Trace]:
-        """Yield the stable models of a bounded component, one for each appearance.
+    def _search_range(self, weights: Mapping[int, int] | None = None) -> Iterator[Trace]:
+        """Yield the stable models of a bounded component, one for each appearance; with weights, those of least cost.
 
         No derived atom holds outside of the range, and the data does not change there. So the program over the range
         has exactly the stable models of the component."""
@@ -188,7 +200,11 @@ class TwoWayComponent:
         shown = self._name_shown(text.at)
         text.lines += [f"#project {name}." for name in shown]
         options = ["--models=0", "--project=project"] if shown else ["--models=1"]
-        for model in self._solve_text(text.lines, options):
+        by_atom = {self.component.derived[i]: weight for i, weight in (weights or {}).items()}
+        costs = {name: by_atom[atom] for name, (atom, _) in shown.items() if atom in by_atom}
+        if costs:
+            options.append(f"--opt-mode=enum,{self._find_least_cost(text.lines, costs)}")
+        for model in self._solve_text(text.lines, options, costs):
             yield self._build_trace(model, timeline)
 
     def _name_shown(self, at: At) -> dict[str, tuple[int, int]]:
@@ -334,12 +350,26 @@ class TwoWayComponent:
             lines.append(f":- {', '.join(body)}.")
         return lines
 
-    def _solve_text(self, lines: list[str], options: list[str]) -> Iterator[_AtomTimes]:
+    def _find_least_cost(self, lines: list[str], costs: Mapping[str, int]) -> int:
+        """Return what the cheapest stable models of a clingo program, which has one, cost."""
+        solver = create_control(["--models=0", "--opt-mode=opt"])
+        add_costs(solver, add_ground_rules(solver, lines), costs)
+        least = 0
+        with solver.solve(yield_=True) as handle:
+            for model in handle:  # each one is cheaper than the one before
+                self.limit.count_windows(1)
+                self.limit.report_progress()
+                (least,) = model.cost
+        return least
+
+    def _solve_text(
+        self, lines: list[str], options: list[str], costs: Mapping[str, int] | None = None
+    ) -> Iterator[_AtomTimes]:
         """Yield the stable models of a clingo program that the options ask for."""
         solver = create_control(options)
-        timed = [
-            (_parse_timed_atom(name), atom) for name, atom in add_ground_rules(solver, lines).items() if name[0] == "s"
-        ]
+        atoms = add_ground_rules(solver, lines)
+        add_costs(solver, atoms, costs or {})
+        timed = [(_parse_timed_atom(name), atom) for name, atom in atoms.items() if name[0] == "s"]
         with solver.solve(yield_=True) as handle:
             for model in handle:
                 self.limit.count_windows(1)

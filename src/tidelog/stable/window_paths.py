@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_
 
 from tidelog.stable.given_atoms import GivenAtoms
@@ -62,6 +62,8 @@ class Trace:
     gaps: tuple[tuple[int, int], ...] = ()
 
 
+#: Returns what a slice costs from a time on, for a number of time points.
+Cost = Callable[[int, int, int], int]
 #: A time, how many time points from it on have the same choice, and their span.
 _Point = tuple[int, int, WindowSpan]
 #: A slice and how often it occurs in a row.
@@ -181,8 +183,10 @@ class WindowPaths:
                 time -= 1
         self.spans = spans[::-1]
 
-    def traces(self, shown: Callable[[int], int]) -> Iterator[Trace]:
-        """Yield one path per appearance: `shown` says for each time point which atoms of its slice are visible."""
+    def traces(self, shown: Callable[[int], int], cost: Cost | None = None) -> Iterator[Trace]:
+        """Yield one path per appearance: `shown` says for each time point which atoms of its slice are visible.
+
+        With `cost`, which depends only on visible atoms, only paths of least cost."""
         if self.dead_end is not None:
             return
         if self._single_path is not None:
@@ -190,17 +194,22 @@ class WindowPaths:
             return
         points = [point for span in self.spans for point in self._list_points(span)]
         targets = [span.windows for _, _, span in points[1:]] + [self.end]
+        least = None if cost is None else self._find_least_costs(points, cost)
         # Depth-first over the visible atoms of each time point. Per point: the windows before it that agree with the
         # choices so far, the visible atoms chosen, and the choices that are left.
         windows_before: list[Windows] = []
         visible: list[int] = []
         choices: list[Iterator[tuple[int, Windows]]] = []
         windows = self.spans[0].windows if self.spans else self.end
+        if least is not None:
+            windows = frozenset(w for w in windows if least[0][w] == min(least[0].values()))
         while True:
             while len(windows_before) < len(points):
                 at = len(windows_before)
-                time, _, span = points[at]
+                time, count, span = points[at]
                 groups = self._group_steps(windows, span.given, targets[at], shown(time))
+                if least is not None and cost is not None:
+                    groups = _select_cheapest(groups, partial(cost, time, count), least[at + 1])
                 choices.append(iter(sorted(groups.items())))
                 atoms, after = next(choices[-1])
                 windows_before.append(windows)
@@ -217,6 +226,23 @@ class WindowPaths:
                 visible.pop()
             else:
                 return
+
+    def _find_least_costs(self, points: list[_Point], cost: Cost) -> list[dict[Window, int]]:
+        """Return for each time point, and for the end, what a path from each window costs at least from there on."""
+        found: list[dict[Window, int]] = [dict.fromkeys(self.end, 0)]
+        for time, count, span in reversed(points):
+            after = found[-1]
+            found.append(
+                {
+                    window: min(
+                        cost(time, count, slice) + after[target]
+                        for target, slice in self.machine.find_steps(window, span.given)
+                        if target in after
+                    )
+                    for window in span.windows
+                }
+            )
+        return found[::-1]
 
     def _list_points(self, span: WindowSpan) -> list[_Point]:
         """Return the time points of a span; one for all of them if there is nothing to choose and nothing changes."""
@@ -293,6 +319,21 @@ class WindowPaths:
             if count > most:
                 gaps.append((len(slices) - most // 2, count - most))
         return Trace(start, (*slices, *future), len(loop), right, tuple(gaps))
+
+
+def _select_cheapest(
+    groups: dict[int, Windows], cost: Callable[[int], int], least: dict[Window, int]
+) -> dict[int, Windows]:
+    """Return the groups of steps, and the windows in them, from which a path of least cost continues.
+
+    All paths up to here cost the same, so only this step and what follows it differ."""
+    totals = {atoms: cost(atoms) + min(least[w] for w in after) for atoms, after in groups.items()}
+    cheapest = min(totals.values())
+    return {
+        atoms: frozenset(w for w in groups[atoms] if least[w] == cheapest - cost(atoms))
+        for atoms, total in totals.items()
+        if total == cheapest
+    }
 
 
 def _is_power_of_two(number: int) -> bool:

@@ -14,8 +14,10 @@ Read `reasoner.py` first: `Reasoner` is the session that users hold. The other m
   falls apart by keys, and `correction_windows` does so for many steps at once. `corrected_steps` takes the steps, in
   the `arrival_order` of facts and deletions; `feeding` does it without corrections. `answer_changes` are their results,
   `change_log` reads them back, `alert_corrections` withdraws alerts, and `correction_state` saves and restores it all.
-- `answers` holds the results of steps, `output_times` the times at which answers are asked for, and `completeness` how
-  far they are known. `alerts` and `watch` turn answers into alerts. `fact_log` keeps facts for explanations.
+- `calendar_feed` generates the days and months that rules read, ahead of the clock.
+- `answers` holds the results of steps, `output_times` the times at which answers are asked for (`output_time_text`
+  reads them), and `completeness` how far they are known. `alerts` and `watch` turn answers into alerts. `fact_log`
+  keeps facts for explanations.
 - `snapshot` and `state_format` save and load states; `state_migration` moves a state onto changed rules.
 - `capacity` bounds how many facts are held. `observer` is the protocol of pages that watch a stream.
 """

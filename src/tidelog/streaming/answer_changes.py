@@ -111,6 +111,10 @@ class ChangeStep(StreamStep):
         changed._removed, changed._known = removed, known
         return changed
 
+    def take_back(self, removed: tuple[AnswerColumns, int, int]) -> None:
+        """Set the answers that are taken back."""
+        self._removed = removed
+
     def __len__(self) -> int:
         _, first, last = self._answers
         return last - first + (self._removed[2] - self._removed[1] if self._removed else 0)

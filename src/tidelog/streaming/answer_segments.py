@@ -140,6 +140,18 @@ class AnswerSegments:
         if any(own <= epoch for own, _ in self._parts):
             self._parts = [(own, part) for own, part in self._parts if own > epoch]
 
+    def mark_constants(self, used: NDArray[np.bool_]) -> None:
+        """Mark the constants that answers mention."""
+        for _, part in self._parts:
+            used[part.rows.args] = True
+
+    def renumber(self, ids: NDArray[np.int32]) -> None:
+        """Give constants new numbers."""
+        self._parts = [
+            (epoch, TimedRows(Rows(ids[part.rows.args], part.rows.lo, part.rows.hi), part.denominator))
+            for epoch, part in self._parts
+        ]
+
     def __len__(self) -> int:
         return sum(len(part.rows) for _, part in self._parts)
 

@@ -13,7 +13,7 @@ from tidelog.data.deletions import is_deletion
 from tidelog.data.relation import Columns, Relation
 from tidelog.engine.stream_kernel import FRONTIER, NOW
 from tidelog.streaming.answers import FactGroup
-from tidelog.streaming.arrivals import Arrivals, Relations
+from tidelog.streaming.arrivals import Arrivals, Relations, name_late
 from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.stream_reader import order_of
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -69,7 +69,7 @@ class Arrived:
             rows, deleted = self.relations[number].select(self.row[first:stop][mine]), self.is_deleted[number]
             old = corrections.start_positions(rows) < self.seen[first:stop][mine] - corrections.reach
             if old.any():
-                late += corrections.name_late(rows.predicate, deleted, rows.select(old))
+                late += name_late(corrections, rows.predicate, deleted, rows.select(old))
                 rows = rows.select(~old)
             if len(rows):
                 parts[deleted][rows.predicate, rows.arity] = rows
@@ -120,7 +120,10 @@ def arrange_arrivals(
     before = np.append(NEG_INF, clock[ends[:-1] - 1] - 1 - stand.longest)[: len(begins)]
     behind = lo <= np.repeat(np.maximum(before, stand.frontier), ends - begins)
     start = start[kept]
-    hard = deleted | (start < seen - corrections.reach) | (start < corrections.first_start)
+    hard = deleted | (start < seen - corrections.reach)
+    if corrections.can_begin_elsewhere:
+        # A fact that comes out of order may be the first one, once those before it are withdrawn.
+        hard |= start < clock
     is_special, is_hard = (
         np.logical_or.reduceat(rows, begins) if len(begins) else np.zeros(0, np.bool_) for rows in (hard | behind, hard)
     )

@@ -26,6 +26,7 @@ Bools = NDArray[np.bool_]
 Assertion = tuple[str, tuple[int, ...], int, int]
 #: The epoch of rows that were not given to the evaluation yet.
 PENDING = 1 << 62
+NOWHERE = np.zeros(0, np.int64)
 #: Blocks of this many rows are not joined to others.
 LARGE = 1 << 13
 
@@ -41,6 +42,8 @@ class Block:
     stands: Bools
     #: The rows in order of their starts, once a search has needed it.
     by_start: Int64s | None = None
+    #: The first and the last of their starts, likewise.
+    span: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self.lo)
@@ -51,6 +54,10 @@ class Block:
 
     def find(self, args: tuple[int, ...], lo: int, hi: int) -> Int64s:
         """Return the standing rows of an assertion."""
+        if self.span is None:
+            self.span = int(self.lo.min(initial=POS_INF)), int(self.lo.max(initial=NEG_INF))
+        if not self.span[0] <= lo <= self.span[1]:
+            return NOWHERE
         if self.by_start is None:
             self.by_start = np.argsort(self.lo, kind="stable")
         first, last = np.searchsorted(self.lo, [lo, lo + 1], sorter=self.by_start)
@@ -68,7 +75,10 @@ class Block:
 def _join(blocks: list[Block]) -> Block:
     return Block(
         np.concatenate([block.args for block in blocks], axis=1),
-        *(np.concatenate([getattr(block, name) for block in blocks]) for name in ("lo", "hi", "epoch", "stands")),
+        np.concatenate([block.lo for block in blocks]),
+        np.concatenate([block.hi for block in blocks]),
+        np.concatenate([block.epoch for block in blocks]),
+        np.concatenate([block.stands for block in blocks]),
     )
 
 
@@ -124,10 +134,13 @@ class AssertionLedger:
                 del self._pending[key]
         return found
 
-    def find_epoch(self, assertion: Assertion) -> int | None:
-        """Return the first epoch of a standing assertion; None if there is none."""
-        epochs = [block.epoch[rows].min() for block, rows in self._find(assertion)]
-        return int(min(epochs)) if epochs else None
+    def find_epochs(self, key: Key, rows: Relation) -> Int64s:
+        """Return for each row the first epoch of the same assertion that stands; -1 if there is none."""
+        found = np.full(len(rows), -1, np.int64)
+        for row in range(len(rows)):
+            same = self._find(assertion_of(key[0], rows, row))
+            found[row] = min((int(block.epoch[places].min()) for block, places in same), default=-1)
+        return found
 
     def delete(self, assertion: Assertion) -> int | None:
         """Remove one row of an assertion: of several, the one of the last epoch. If there is none, wait for it.
@@ -209,6 +222,11 @@ class AssertionLedger:
                     mine = (block.epoch > epoch) & (start_of(block.lo) <= until) & wanted[block.args[position]]
                     block.epoch[mine] = epoch
 
+    def find_first(self) -> int:
+        """Return the first start of standing rows that are not pending, in doubled ticks; `POS_INF` if none do."""
+        blocks = [block for blocks in self._blocks.values() for block in blocks]
+        return min((int(start_of(block.lo[block.stands]).min(initial=POS_INF)) for block in blocks), default=POS_INF)
+
     def find_last(self, epoch: int) -> int:
         """Return the last time of standing rows of an epoch or one before, in ticks; `NEG_INF` if there is none.
 
@@ -218,6 +236,8 @@ class AssertionLedger:
         for blocks in self._blocks.values():
             for block in blocks:
                 mine = block.stands & (block.epoch <= epoch)
+                if not mine.any():
+                    continue
                 lo, hi = block.lo[mine], block.hi[mine]
                 ends = np.where(hi < POS_INF, (hi + 1) >> 1, np.where(lo > NEG_INF, lo >> 1, NEG_INF))
                 last = max(last, int(ends.max(initial=NEG_INF)))
@@ -276,6 +296,7 @@ class AssertionLedger:
         for blocks in self._all_blocks():
             for block in blocks:
                 block.lo, block.hi = refine_pairs(block.lo, block.hi, factor)
+                block.span = None
         waiting = {}
         for (name, args, lo, hi), count in self.waiting.items():
             finer_lo, finer_hi = refine_pairs(np.array([lo]), np.array([hi]), factor)

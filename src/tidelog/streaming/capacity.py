@@ -127,7 +127,7 @@ def _count_by_origin(form: CompiledProgram, begins: dict[str, int]) -> dict[str,
         if most == POS_INF:
             return {0: Fraction(1)}
         ahead = _shift_beginning(literal.op, literal.range, begins[literal.predicate]) + rule.range[0]
-        intervals = {0: Fraction(ahead // (most - least) + 2)}
+        intervals = {0: Fraction(ahead // max(most - least, 1) + 2)}
         return intervals if literal.op is Op.DIAMOND else _times_power(intervals, free)
 
     for name in form.names:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.engine.stream_kernel import CLOSED, FRONTIER, NOW
 from tidelog.streaming.marks import Mark
 from tidelog.timeline.grid import NEG_INF
+
+if TYPE_CHECKING:
+    from tidelog.streaming.query_evaluation import Evaluation
 
 #: A checkpoint is taken when its copy costs at most this many bytes per word of the records since the last one.
 BYTES_PER_WORD = 16
@@ -39,6 +46,21 @@ class Checkpoint:
     def over(self) -> bool:
         """Whether the time of the step was over."""
         return bool(self.mark.at[CLOSED] >= self.mark.at[NOW])
+
+    def mark_constants(self, evaluation: Evaluation, used: NDArray[np.bool_]) -> None:
+        """Mark the constants that it mentions."""
+        used[list(self.outdated)] = True
+        used |= self.mark.store.constants(len(used))
+        if evaluation.numbers is not None and self.mark.numbers is not None:
+            evaluation.numbers.take_all(self.mark.numbers).mark_constants(used)
+
+    def renumber(self, evaluation: Evaluation, ids: NDArray[np.int32]) -> Checkpoint:
+        """Return it with new numbers for constants, those of an evaluation."""
+        mark = self.mark
+        mark.store.renumber(ids)
+        if evaluation.numbers is not None and mark.numbers is not None:
+            mark = replace(mark, numbers=evaluation.numbers.take_all(mark.numbers, ids).state())
+        return Checkpoint(mark, self.epoch, set(ids[list(self.outdated)].tolist()))
 
 
 def thin_out(checkpoints: list[Checkpoint], now: int, oldest: int) -> list[Checkpoint]:

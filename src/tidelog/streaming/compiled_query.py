@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tidelog.compiler.bound_memory import compute_bounds
 from tidelog.compiler.compiled_program import CompiledProgram, Memory, Target
 from tidelog.compiler.flat_rules import FlatRule, Op, Pair
+from tidelog.compiler.normalise_streams import SINCE_PART
 from tidelog.compiler.passes import compile_program
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.hidden_predicates import hidden_name, is_hidden
 from tidelog.language.printer import format_rule
 from tidelog.language.program import Program
 from tidelog.timeline.grid import Grid
@@ -52,8 +54,8 @@ def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | Non
                 "TL309",
                 f"memory cannot be bounded for every stream: {reason}, in `{source.text or format_rule(source)}`",
                 source.place,
-                law="bounded memory needs Diamondminus and Boxminus over ranges that are longer than a point: for "
-                "everything else each fact has to be kept, however many there are",
+                law="bounded memory needs Diamondminus, Boxminus and Since over ranges that are longer than a point: "
+                "for everything else each fact has to be kept, however many there are",
                 help="write the rule with such ranges, or use --memory generic",
             )
         )
@@ -74,10 +76,9 @@ def _find_density_dependence(compiled: CompiledProgram) -> tuple[int, str] | Non
             return rule.origin, "a range is a single point"
     # Everything else is pushed forward when it arrives. Facts that rules look back at, or that wait for later ones, are
     # kept as they are.
-    kept = {name for name in compiled.names if compiled.bounds.retention[name] > 0} - set(compiled.transient)
-    for rule in compiled.rules:
-        if any(b.op in (Op.SINCE, Op.UNTIL) for b in rule.body):
-            return rule.origin, "facts that begin a Since are kept for as long as it looks back"
+    # Operands of Since are kept while they touch the present, one interval of each.
+    retention = compute_bounds(compiled, touch=0).retention
+    kept = {name for name in compiled.names if retention[name] > 0} - set(compiled.transient)
     for rule in compiled.rules:
         if rule.predicate in kept or any(b.predicate in kept for b in rule.body):
             return rule.origin, "it looks ahead, and facts that wait for an answer are kept until then"
@@ -86,6 +87,8 @@ def _find_density_dependence(compiled: CompiledProgram) -> tuple[int, str] | Non
 
 def _has_punctual_range(rule: FlatRule, grid: Grid) -> bool:
     """Return whether a rule has a range that is a single time point."""
+    if rule.predicate.startswith(hidden_name(SINCE_PART)):
+        return False
     ranges = [b.range for b in rule.body if b.op in (Op.DIAMOND, Op.BOX)]
     return any(_is_point(pair, grid) for pair in [*ranges, *([rule.range] if rule.range != (0, 0) else [])])
 

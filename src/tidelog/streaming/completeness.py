@@ -24,13 +24,19 @@ def compute_bound_at(grid: Grid, at: int) -> Bound:
     return grid.to_time(at), True
 
 
+def find_holding(evaluation: Evaluation, at: int, since: int = NEG_INF - 1) -> Rows:
+    """Return the intervals of the query that hold at a position and began after another."""
+    rows = evaluation.calendar.clip(evaluation.store.rows(evaluation.task.query))
+    return rows.where((rows.lo <= at) & (rows.hi >= at) & (rows.lo > since))
+
+
 def find_open_intervals(evaluation: Evaluation, after: Bound | None) -> tuple[Answers, Bound]:
     """Find the intervals that began after a bound, if given, and are not known to end; return also the bound."""
     grid, since = evaluation.grid, NEG_INF - 1
     if after is not None and not isinstance(after[0], float):
         ticks = int(after[0] * grid.denominator) * grid.tick
         since = ticks if after[1] else ticks - 1
-    rows = evaluation.find_holding(evaluation.complete, since)
+    rows = find_holding(evaluation, evaluation.complete, since)
     columns = evaluation.answers(rows)
     # Where evaluation was deferred, nothing begins or ends.
     frontier = int(evaluation.at[FRONTIER])
@@ -44,7 +50,7 @@ def find_open_intervals(evaluation: Evaluation, after: Bound | None) -> tuple[An
 def find_certain_pieces(evaluation: Evaluation, ended: Rows, reported: int) -> Rows:
     """Clip the intervals that ended or still hold to the span after the position `reported` that is certain now."""
     until = evaluation.complete
-    holding = evaluation.find_holding(until)
+    holding = find_holding(evaluation, until)
     # Pieces that end at the last position of the previous step were reported then.
     rows = Rows.concatenate([ended.where(ended.hi < until), holding], len(holding.args))
     return rows.clip(reported if reported == NEG_INF else reported + 1, until)

@@ -27,7 +27,15 @@ from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answer_segments import Difference, TimedRows
 from tidelog.streaming.answers import AnswerColumns, Answers, FactGroup, StreamStep
 from tidelog.streaming.arrival_order import Arrived, Stand, arrange_arrivals, with_order
-from tidelog.streaming.arrivals import Arrivals, Relations, Touched, split_deletions
+from tidelog.streaming.arrivals import (
+    Arrivals,
+    Relations,
+    Touched,
+    is_out_of_order,
+    select_started,
+    separate_late,
+    split_deletions,
+)
 from tidelog.streaming.checkpoints import BYTES_PER_ROW
 from tidelog.streaming.correction_windows import UNLIMITED, LateRows, Window, evaluate_window, plan_window
 from tidelog.streaming.corrections import Corrections
@@ -90,7 +98,9 @@ def take_pushed_step(
     if now == NEG_INF:
         corrections.delete(arrivals.deleted, Touched())
         return _build_idle_step(reasoner)
-    arrivals, late = corrections.separate_late(arrivals, before if came_before else now)
+    if not came_before:
+        corrections.first_clock = min(corrections.first_clock, now)
+    arrivals, late = separate_late(corrections, arrivals, before if came_before else now)
     step = _take_step(reasoner, corrections, now, over, arrivals, late, began)
     corrections.forget_names()
     return step
@@ -253,19 +263,30 @@ def feed_corrections(
         if evaluation.at[NOW] == NEG_INF:
             rows = _take_background(reasoner, corrections, rows[0]), rows[1]
         feed = Feed(reasoner, corrections, rows, length, last, Stand.of(evaluation), reasoner.version)
-        whole = corrections.as_dataset(rows[0])
-        batch = evaluation.batch(whole, evaluation.clock, length, last, delay=evaluation.task.longest)
-        special = rows[1] or batch.late or corrections.is_special or corrections.starts_before(rows[0])
-        for record in _feed_by_step(feed) if special else _feed_in_order(feed, batch, rows[0], 0):
+        seen = [int(corrections.start_positions(relation).max()) for relation in rows[0].values()]
+        for record in _feed_rows(feed):
             yield record
             if feed.is_outdated:
                 break
         else:
-            evaluation.seen = max(evaluation.seen, batch.seen)
+            evaluation.seen = max(evaluation.seen, int(evaluation.at[NOW]), *seen)
             break
         after = feed.arrived.order[: feed.arrived.end_of(record.position)].max(initial=-1)
         data = select_rows(data, {key: order_of(r) > after for key, r in data.relations.items()})
     corrections.forget_names()
+
+
+def _feed_rows(feed: Feed) -> Iterator[ChangeStep]:
+    """Take all steps of a feed, as in a stream without corrections if nothing is to be corrected."""
+    corrections, (inserted, deleted) = feed.corrections, feed.rows
+    evaluation, longest = corrections.evaluation, feed.stand.longest
+    if not (deleted or corrections.is_special or is_out_of_order(corrections, inserted, longest)):
+        whole = corrections.as_dataset(inserted)
+        batch = evaluation.batch(whole, evaluation.clock, feed.length, feed.last, delay=longest)
+        if not (batch.late or corrections.starts_before(inserted)):
+            yield from _feed_in_order(feed, batch, inserted, 0)
+            return
+    yield from _feed_by_step(feed)
 
 
 def _take_background(reasoner: Reasoner, corrections: Corrections, rows: Relations) -> Relations:
@@ -290,8 +311,8 @@ def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
         window = feed.find_window(place) if may_speculate else None
         if window is not None:
             yield from _give_window(feed.reasoner, window)
-            place += int(window.last[window.given - 1]) + 1 if window.given else 0
-            may_speculate = window.given == len(window.last)
+            place += window.given
+            may_speculate = window.given == len(window.clocks)
         elif arrived.is_special[place] or corrections.is_special:
             began = perf_counter_ns()
             end = int(arrived.ends[place])
@@ -314,11 +335,11 @@ def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
 
 def _give_window(reasoner: Reasoner, window: Window) -> Iterator[ChangeStep]:
     """Yield the steps of a window; stop if the caller has used the reasoner between them, and will do so again."""
-    reasoner.speculation = window if len(window.last) > 1 else None
+    reasoner.speculation = window if len(window.clocks) > 1 else None
     try:
         for step in window.give_steps(reasoner):
             yield step
-            if reasoner.speculation is not window and window.given < len(window.last):
+            if reasoner.speculation is not window and window.given < len(window.clocks):
                 return
     finally:
         if reasoner.speculation is window:
@@ -395,7 +416,7 @@ class AheadInOrder:
         if self.feed.stand.longest == 0:
             # No row is behind the clock, so that each came at its start.
             before = clocks[self.first - 1] if self.first else NEG_INF
-            rows = self.feed.corrections.select_started(rows, before, clocks[self.given - 1], self.feed.last)
+            rows = select_started(self.feed.corrections, rows, before, clocks[self.given - 1], self.feed.last)
         elif self.first or self.given < len(clocks) or self.feed.last < POS_INF:
             arrived = self.feed.arrived
             first = arrived.end_of(clocks[self.first - 1]) if self.first else self.arrival

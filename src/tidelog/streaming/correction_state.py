@@ -31,6 +31,7 @@ def dump_corrections(corrections: Corrections) -> tuple[dict[str, Any], dict[str
         "now": int(evaluation.at[NOW]),
         "over": bool(evaluation.at[CLOSED] >= evaluation.at[NOW]),
         "stops": [[checkpoint.now, checkpoint.over] for checkpoint in corrections.checkpoints[1:]],
+        "first_clock": corrections.first_clock,
         "first_start": corrections.first_start,
         "ledger": rows,
         "given": denominator,
@@ -51,6 +52,7 @@ def restore_corrections(
     factor = evaluation.grid.denominator // meta["denominator"]
     corrections.ledger = AssertionLedger.restore(meta["ledger"], arrays, ids)
     corrections.ledger.refine(factor)
+    corrections.first_clock = finer(meta["first_clock"], factor)
     corrections.first_start = finer(meta["first_start"], factor)
     corrections.unmatched_before, corrections.violations = meta["unmatched"], set(meta["violations"])
     base = Checkpoint(mark_evaluation(evaluation, numbers=True), meta["epoch"])

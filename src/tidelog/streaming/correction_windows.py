@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 from tidelog.data.relation import join_relations
 from tidelog.engine.fact_store import Rows
 from tidelog.engine.store_tables import ARITY, Array, Number
-from tidelog.engine.stream_kernel import ANSWERS_END, CLOSED, NOW, Todo
+from tidelog.engine.stream_kernel import ANSWERS_END, CLOSED, FRONTIER, NOW, TOOK, Todo
 from tidelog.errors import TidelogError
 from tidelog.jit import kernel
 from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answer_segments import TimedRows, find_differences
-from tidelog.streaming.answers import AnswerColumns, StreamStep
+from tidelog.streaming.answers import AnswerColumns
 from tidelog.streaming.arrival_order import Arrived
 from tidelog.streaming.arrivals import Relations
 from tidelog.streaming.corrections import Corrections
@@ -41,7 +42,7 @@ from tidelog.streaming.key_replay import (
     select_answers,
 )
 from tidelog.streaming.marks import Mark, go_back, mark_evaluation
-from tidelog.streaming.step_layout import Batch, Clock, join_steps
+from tidelog.streaming.step_layout import Clock, join_steps
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 #: The most steps, rows and keys with late facts in a window.
 MAX_STEPS, MAX_ROWS, MAX_KEYS = 1 << 13, 1 << 16, 1 << 10
+#: Late facts that are looked at together, since windows often end soon.
+FEW = 256
 #: A delay on the grid with which nothing is late.
 UNLIMITED = 1 << 61
 
@@ -96,8 +99,11 @@ def plan_window(arrived: Arrived, late: LateRows, first: int) -> WindowPlan | No
     stop = first + int(hard[0]) if len(hard) else stop
     stop = min(stop, int(np.searchsorted(arrived.begins, arrived.begins[first] + MAX_ROWS)))
     steps: dict[int, int] = {}
-    begin, end = np.searchsorted(late.step, [first, stop])
-    for step, key in zip(late.step[begin:end].tolist(), late.key[begin:end].tolist(), strict=True):
+    begin, end = np.searchsorted(late.step, [first, stop]).tolist()
+    for step, key in chain.from_iterable(
+        zip(late.step[place : min(place + FEW, end)].tolist(), late.key[place : place + FEW].tolist(), strict=False)
+        for place in range(begin, end, FEW)
+    ):
         if key == -2 or steps.get(key, step) != step or len(steps) == MAX_KEYS:
             stop = step
             break
@@ -113,8 +119,6 @@ class Window:
     corrections: Corrections
     arrived: Arrived
     plan: WindowPlan
-    #: The last of the arrived steps in each step of the window.
-    last: Int64s
     before: Mark
     changes: WindowChanges
     taken: Int64s
@@ -128,8 +132,7 @@ class Window:
     def roll_back(self, evaluation: Evaluation) -> None:
         """Restore the evaluation to the last step that was given out, and note what came up to there."""
         go_back(evaluation, self.before)
-        stop = int(self.last[self.given - 1]) + 1 if self.given else 0
-        for step in range(self.plan.first, self.plan.first + stop):
+        for step in range(self.plan.first, self.plan.first + self.given):
             end = int(self.arrived.ends[step])
             arrivals, _ = self.arrived.select(int(self.arrived.begins[step]), end, self.corrections)
             self.corrections.take(int(self.arrived.clock[end - 1]), False, arrivals)
@@ -146,8 +149,8 @@ class Window:
 
     def give_steps(self, reasoner: Reasoner) -> Iterator[ChangeStep]:
         """Yield the steps; before the last one, note everything."""
-        begins = self.arrived.begins[self.plan.first + np.append(0, self.last[:-1] + 1)]
-        counts = (self.arrived.ends[self.plan.first + self.last] - begins).tolist()
+        mine = slice(self.plan.first, self.plan.stop)
+        counts = (self.arrived.ends[mine] - self.arrived.begins[mine]).tolist()
         evaluation, kept = reasoner.evaluation, reasoner.evaluation.count_rows()
         changes = self.changes
         removed, added = changes.removed_begins.tolist(), changes.added_begins.tolist()
@@ -160,8 +163,10 @@ class Window:
             reasoner.facts_taken += count
             gained = changes.added, added[number], added[number + 1]
             lost = changes.removed, removed[number], removed[number + 1]
-            plain = StreamStep(clock, evaluation.grid, count, finite + kept, endless, spent, gained, NO_FACTS)
-            step = reasoner.last_step = ChangeStep.of(plain, lost, gained)
+            step = ChangeStep(clock, evaluation.grid, count, finite + kept, endless, spent, gained, NO_FACTS)
+            if lost[1] < lost[2]:
+                step.take_back(lost)
+            reasoner.last_step = step
             yield step
 
 
@@ -191,6 +196,13 @@ class Found:
     def where(self, kept: Bools) -> Found:
         return Found(self.rows.where(kept), self.step[kept])
 
+    def place(self, ended: Int64s) -> Found:
+        """Return answers of steps that were taken at once, each in the first step that could give it.
+
+        `ended` are positions, one for each step: answers that end before it are given by then.
+        """
+        return Found(self.rows, np.searchsorted(ended, self.rows.hi, "right"))
+
 
 def evaluate_window(
     corrections: Corrections, keys: KeyPlan, arrived: Arrived, late: LateRows, plan: WindowPlan, length: int
@@ -207,7 +219,9 @@ def evaluate_window(
         return None
     complete_evaluation(evaluation)
     before = mark_evaluation(evaluation, numbers=True)
-    batch, last = _join_plain_steps(evaluation, batch, plan, length)
+    if evaluation.numbers is not None:
+        # Aggregations cost much in every step: as in a stream without corrections, take many at once.
+        batch = join_steps(batch, np.array([len(clocks) - 1]))
     begin = evaluation.at.copy()
     try:
         found, taken = _run_steps(evaluation, batch.todo)
@@ -223,24 +237,17 @@ def evaluate_window(
     except TidelogError:
         go_back(evaluation, before)
         return None
-    steps = {key: int(np.searchsorted(last, step - plan.first)) for key, step in plan.steps.items()}
+    if evaluation.numbers is not None:
+        ended = np.maximum(clocks - 1 - evaluation.task.longest, begin[FRONTIER]) - evaluation.task.ahead
+        found, again = found.place(ended), None if again is None else again.place(ended)
+        taken = np.repeat(taken[-1:], len(clocks), axis=0)
+        taken[:, TOOK] //= len(clocks)
+    steps = {key: step - plan.first for key, step in plan.steps.items()}
     if part is not None:
         part.replace_in(evaluation, keys, mark_keys(evaluation, steps))
-    changes = _compare(corrections, keys, steps, place, found, again, part, len(last))
+    changes = _compare(corrections, keys, steps, place, found, again, part, len(clocks))
     words = len(batch.todo.records)
-    return Window(
-        corrections, arrived, plan, last, before, changes, taken, batch.todo.clocks, rows, late_rows, place, words
-    )
-
-
-def _join_plain_steps(evaluation: Evaluation, batch: Batch, plan: WindowPlan, length: int) -> tuple[Batch, Int64s]:
-    """Join steps between those with late facts if there are numbers, as in a stream without corrections."""
-    count = plan.stop - plan.first
-    if evaluation.numbers is None or length:
-        return batch, np.arange(count)
-    alone = np.unique([step - plan.first for step in plan.steps.values()]).astype(np.int64)
-    last = np.unique(np.concatenate([alone, alone[alone > 0] - 1, [count - 1]])).astype(np.int64)
-    return join_steps(batch, last), last
+    return Window(corrections, arrived, plan, before, changes, taken, clocks, rows, late_rows, place, words)
 
 
 def _run_steps(evaluation: Evaluation, todo: Todo) -> tuple[Found, Int64s]:

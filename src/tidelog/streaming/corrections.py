@@ -19,14 +19,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.data.dataset import Dataset
-from tidelog.data.deletions import name_deletions
 from tidelog.data.relation import Columns, Key, Relation, finer
-from tidelog.engine.fact_store import Rows
 from tidelog.engine.stream_kernel import CLOSED, FRONTIER, LAST, NOW, REPORTED
 from tidelog.streaming.answer_segments import AnswerSegments, Difference, TimedRows, compare
-from tidelog.streaming.answers import AnswerColumns, FactGroup
+from tidelog.streaming.answers import AnswerColumns
 from tidelog.streaming.arrivals import Arrivals, Relations, Touched
 from tidelog.streaming.assertion_ledger import PENDING, AssertionLedger, Int64s, assertion_of, start_of
 from tidelog.streaming.checkpoints import BYTES_PER_ROW, BYTES_PER_WORD, Checkpoint, thin_out
@@ -41,7 +40,7 @@ from tidelog.streaming.key_replay import (
 from tidelog.streaming.marks import go_back, mark_evaluation
 from tidelog.streaming.query_evaluation import Evaluation
 from tidelog.streaming.step_layout import Clock
-from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
+from tidelog.timeline.grid import NEG_INF, POS_INF
 
 if TYPE_CHECKING:
     from tidelog.compiler.compiled_program import CompiledProgram
@@ -72,8 +71,11 @@ class Corrections:
         #: How many replays there were so far.
         self.replays = 0
         self.checkpoints = [Checkpoint(mark_evaluation(evaluation, numbers=True), 0)]
-        #: Where output times that are multiples begin: with the first row.
-        self.first_start = NEG_INF
+        #: The first position that the clock was set to, not by a row, and where output times that are multiples begin:
+        #: there, or with the first row that stands (`POS_INF`: there is none yet; `NEG_INF`: there are no such times).
+        self.first_clock, self.first_start = POS_INF, NEG_INF
+        if evaluation.output is not None and not evaluation.output.begun:
+            self.first_start = POS_INF
         self._words = 0
         self._planned: CompiledProgram | None = None
         self._plan: KeyPlan | None = None
@@ -142,6 +144,7 @@ class Corrections:
             touched.first_epoch, touched.keys, self.is_outdated = 0, None, False
         corrected = self._correct_keys(touched) if touched.keys else None
         due = self.ledger.take_due(now if evaluation.grid.dense else 2 * now, self.epoch)
+        self._move_beginning(now, arrivals, touched)
         if corrected is not None or not touched or touched.keys == set():
             found, violated = self.run_rows(due, now, over)
             changes = corrected.add(found) if corrected else Difference.of_added(found)
@@ -166,26 +169,6 @@ class Corrections:
             (result.violated if result else None) or self.note_violation(violated),
         )
 
-    def separate_late(self, arrivals: Arrivals, clock: int) -> tuple[Arrivals, list[FactGroup]]:
-        """Separate what starts before everything that can be corrected when the clock is at a position."""
-        late: list[FactGroup] = []
-        kept: tuple[Relations, Relations] = {}, {}
-        for part, relations in enumerate((arrivals.inserted, arrivals.deleted)):
-            for key, rows in relations.items():
-                old = self.start_positions(rows) < clock - self.reach
-                if old.any():
-                    late += self.name_late(key[0], bool(part), rows.select(old))
-                    rows = rows.select(~old)
-                if len(rows):
-                    kept[part][key] = rows
-        return Arrivals(*kept), late
-
-    def name_late(self, predicate: str, deleted: bool, rows: Relation) -> list[FactGroup]:
-        """Return late rows one by one."""
-        name, grid = name_deletions(predicate) if deleted else predicate, Grid(True, self.evaluation.grid.denominator)
-        ones = (rows.select(np.array([row])) for row in range(len(rows)))
-        return [FactGroup(name, Rows(one.args, one.lo, one.hi), grid) for one in ones]
-
     def begin(self, rows: Relations) -> int:
         """Take facts that hold before time begins, which cannot be corrected; return how many."""
         batch = self.evaluation.batch(self.as_dataset(rows), Clock(NEG_INF, NEG_INF, NEG_INF), fixed=True)
@@ -197,31 +180,36 @@ class Corrections:
     @property
     def is_special(self) -> bool:
         """Whether even a step in order needs a look at what waits: deletions, future rows, changed rules."""
-        output = self.evaluation.output
         waits = self.ledger.waiting or self.ledger.has_pending or self.is_outdated
-        return bool(waits or (output is not None and not output.begun))
-
-    def select_started(self, rows: Relations, after: int, until: int, last: int) -> Relations:
-        """Return the rows that start after a position, not after another, and do not begin to hold after `last`."""
-        found: Relations = {}
-        for key, relation in rows.items():
-            starts = self.start_positions(relation)
-            if (starts[1:] >= starts[:-1]).all():
-                first, stop = np.searchsorted(starts, [after, until], "right")
-                part = relation.cut(int(first), int(stop))
-            else:
-                part = relation.select((starts > after) & (starts <= until))
-            if last < POS_INF:
-                part = part.select(self.first_positions(part) <= last)
-            if len(part):
-                found[key] = part
-        return found
+        return bool(waits or self.first_start == POS_INF)
 
     def starts_before(self, rows: Relations) -> bool:
         """Return whether any row starts before output times that are multiples begin."""
         if self.first_start == NEG_INF:
             return False
         return any((self.start_positions(relation) < self.first_start).any() for relation in rows.values())
+
+    @property
+    def can_begin_elsewhere(self) -> bool:
+        """Whether output times that are multiples begin with a row that can still be corrected."""
+        return self.checkpoints[0].now == NEG_INF and self.first_start > NEG_INF
+
+    def _move_beginning(self, now: int, arrivals: Arrivals, touched: Touched) -> None:
+        """Let output times that are multiples begin with the first row that stands; replay if they began elsewhere."""
+        if not self.can_begin_elsewhere:
+            return
+        if not (arrivals.deleted or self.first_start == POS_INF or self.starts_before(arrivals.inserted)):
+            return
+        first, begun = self.ledger.find_first(), self.first_start
+        if POS_INF > first > NEG_INF and not self.evaluation.grid.dense:
+            first >>= 1
+        self.first_start = min(first, self.first_clock)
+        output, grid = self.evaluation.output, self.evaluation.grid
+        if output is None or not output.begun:
+            return
+        places = begun, self.first_start
+        if POS_INF in places or len({output.find_first(grid.to_time(place)) for place in places}) == 2:
+            touched.first_late, touched.keys = NEG_INF + 1, None
 
     def delete(self, deleted: Relations, touched: Touched) -> None:
         """Remove rows from the ledger; note those that the evaluation was given and that no longer stand."""
@@ -246,17 +234,18 @@ class Corrections:
         kept = self.ledger.match_waiting(key, rows)
         if not kept.all():
             rows = rows.select(kept)
-        starts = self.start_positions(rows)
-        lo = np.where(starts < self.first_start, NEG_INF + 1, self.first_positions(rows))
+        lo = self.first_positions(rows)
         behind = lo <= frontier
         if behind.any():
-            for row in np.flatnonzero(behind).tolist():
-                one = rows.select(np.array([row]))
-                epoch = self.ledger.find_epoch(assertion_of(key[0], rows, row))
-                self.ledger.insert(key, one, self.epoch if epoch is None else epoch)
-                if epoch is None:
-                    touched.first_late = min(touched.first_late, int(lo[row]))
-                    self._note_keys(key, one, touched)
+            late = rows.select(behind)
+            epochs = self.ledger.find_epochs(key, late)
+            new = epochs < 0
+            if new.any():
+                touched.first_late = min(touched.first_late, int(lo[behind][new].min()))
+                self._note_keys(key, late.select(new), touched)
+            epochs[new] = self.epoch
+            for epoch in np.unique(epochs).tolist():
+                self.ledger.insert(key, late.select(epochs == epoch), epoch)
             rows = rows.select(~behind)
         if len(rows):
             self.ledger.insert(key, rows, PENDING)
@@ -285,10 +274,7 @@ class Corrections:
         """Give rows to the evaluation as one step, whatever their times; none of them is behind its frontier."""
         evaluation = self.evaluation
         todo = evaluation.quiet
-        if evaluation.output is not None and not evaluation.output.begun:
-            starts = [int(self.start_positions(rows).min()) for rows in given.values()]
-            self.first_start = min([now, *starts])
-            evaluation.start_times(evaluation.grid.to_time(self.first_start))
+        self._begin_times(now)
         if given:
             batch = evaluation.batch(self.as_dataset(given), Clock(now, NEG_INF, NEG_INF), fixed=True, delay=0)
             todo = batch.todo
@@ -296,6 +282,12 @@ class Corrections:
         todo.clocks[:], todo.over[:] = now, over
         found, _, _, violated = evaluation.run(todo, 0, 1)
         return found, violated
+
+    def _begin_times(self, now: int) -> None:
+        """Begin output times that are multiples, if they have not begun, when the clock is at a position."""
+        evaluation = self.evaluation
+        if evaluation.output is not None and not evaluation.output.begun:
+            evaluation.start_times(evaluation.grid.to_time(min(now, self.first_start)))
 
     def _find_checkpoint(self, first_late: int, first_epoch: int) -> int:
         """Return the place of the last checkpoint that a correction does not concern."""
@@ -332,6 +324,7 @@ class Corrections:
         last, violated = NEG_INF, None
         after: list[TimedRows] = []
         self.epoch, self._words = epoch + 1, 0
+        self._begin_times(stops[-1][0])
         for number, (position, over) in enumerate(stops, 1):
             given: Relations = {}
             for key, relation in rows.items():
@@ -364,7 +357,9 @@ class Corrections:
         ):
             self._take_checkpoint()
         oldest = now - self.reach
-        kept = thin_out(self.checkpoints, now, oldest)
+        # Where output times begin with a row that can be withdrawn, go back to before they began.
+        is_open = self.can_begin_elsewhere and self.first_start >= oldest
+        kept = thin_out(self.checkpoints, now, NEG_INF if is_open else oldest)
         if len(kept) < len(self.checkpoints):
             moved = kept[0] is not self.checkpoints[0]
             if kept[0].outdated:
@@ -396,7 +391,7 @@ class Corrections:
     # Other numbers of constants, other grids, saved states
 
     def _rebuild(self, change: Callable[[], int]) -> None:
-        """Change the numbers of constants or the grid: go back, change everything, and catch up again.
+        """Change the grid: go back, change everything, and catch up again.
 
         `change` returns how many times as fine the grid has become.
         """
@@ -421,21 +416,24 @@ class Corrections:
                 self.evaluation.refine(denominator)
                 factor = self.evaluation.grid.denominator // grid.denominator
                 self.ledger.refine(factor)
-                self.first_start = finer(self.first_start, factor)
+                self.first_clock, self.first_start = finer(self.first_clock, factor), finer(self.first_start, factor)
                 return factor
 
             self._rebuild(change)
 
     def forget_names(self) -> None:
         """Drop constants that nothing mentions any more, once there are many."""
-        if self.evaluation.has_many_names:
-            self._rebuild(self._renumber)
-
-    def _renumber(self) -> int:
-        ids = self.evaluation.forget_names(self.ledger.mark_constants)
+        ids = self.evaluation.forget_names(self._mark_constants)
         if ids is not None:
             self.ledger.renumber(ids)
-        return 1
+            self.answers.renumber(ids)
+            self.checkpoints = [checkpoint.renumber(self.evaluation, ids) for checkpoint in self.checkpoints]
+
+    def _mark_constants(self, used: NDArray[np.bool_]) -> None:
+        self.ledger.mark_constants(used)
+        self.answers.mark_constants(used)
+        for checkpoint in self.checkpoints:
+            checkpoint.mark_constants(self.evaluation, used)
 
     @contextmanager
     def at_oldest_checkpoint(self) -> Iterator[None]:

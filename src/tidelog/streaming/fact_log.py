@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import remove_deleted
 from tidelog.errors import TidelogError
-from tidelog.language.fact_text import format_fact
+from tidelog.language.calendar_predicates import is_calendar
+from tidelog.language.fact_text import FactStyle
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.syntax import Fact
 from tidelog.language.time_text import format_iso
@@ -50,14 +51,14 @@ class FactLog:
         told = tuple(causes)
         self.changes += [(change, told) for change in changes if isinstance(change, AnswerChange)]
 
-    def describe_changes(self, fact: Fact, dates: bool) -> Iterator[str]:
+    def describe_changes(self, fact: Fact, style: FactStyle) -> Iterator[str]:
         """Say when answers with the atom and a time of a fact were added and taken back, and what caused it."""
         for change, causes in self.changes:
             if (change.predicate, change.args) == (fact.predicate, fact.args) and _overlap(change, fact):
-                when = format_iso(change.known) if dates else format_time(change.known)
+                when = format_iso(change.known) if style.dates else format_time(change.known)
                 verb = "added" if change.change == "+" else "taken back"
                 cause = f", after {' and '.join(causes)}" if causes else ""
-                yield f"{format_fact(change.fact, dates)} was {verb} at {when}{cause}"
+                yield f"{style.fact(change.fact)} was {verb} at {when}{cause}"
 
     def add(self, clock: Time, data: Dataset, step: StreamStep | None = None) -> None:
         """Add the facts of a step that arrived when the clock was at a time."""
@@ -99,11 +100,11 @@ def explain_from_log(reasoner: Reasoner, fact: str | Fact, depth: int | None) ->
     data.dates = reasoner.dates
     found = explain(reasoner.program, data, fact, timeline=timeline, depth=depth, sources=sources)
     if memory is not None:
-        found = replace(found, notes=(*found.notes, *memory.describe_changes(fact, reasoner.dates)))
+        found = replace(found, notes=(*found.notes, *memory.describe_changes(fact, found.style)))
     if not forgotten:
         return found
     if found.proof is None:
-        return Explanation(fact, Answer.UNKNOWN, notes=(forgotten,), iso=reasoner.dates)
+        return Explanation(fact, Answer.UNKNOWN, notes=(forgotten,), style=found.style)
     conditions = (condition for step in found.proof.steps.values() for condition in step.conditions)
     doubt = ", and what is absent here may be among them" if any(c.kind == "absent" for c in conditions) else ""
     return replace(found, notes=(*found.notes, f"{forgotten}{doubt}"))
@@ -127,7 +128,8 @@ def explain_history(
         for _ in reasoner.feed(data):
             pass
         log = reasoner.fact_log
-        notes = [] if log is None else list(log.describe_changes(asked, reasoner.dates))
+        style = FactStyle(data.dates, program.time_arguments)
+        notes = [] if log is None else list(log.describe_changes(asked, style))
     except TidelogError:
         notes = []
     standing = Dataset.from_facts(list(remove_deleted(data)))
@@ -145,7 +147,7 @@ def find_held_facts(evaluation: Evaluation) -> Iterable[Fact]:
     """Yield the facts of the user's predicates in the store."""
     symbols, grid, store = evaluation.symbols, evaluation.grid, evaluation.store
     for number, name in enumerate(evaluation.form.names):
-        if not is_hidden(name):
+        if not is_hidden(name) and not is_calendar(name):
             rows = store.rows(number)
             for place in range(len(rows)):
                 args = tuple(symbols.value(int(a)) for a in rows.args[:, place])

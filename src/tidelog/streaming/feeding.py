@@ -44,6 +44,8 @@ def feed_in_order(
     length = 0 if step is None else max(1, int(to_duration(step) * grid.denominator * grid.tick))
     last = POS_INF if until is None else evaluation.position(to_time(until))
     batch = evaluation.batch(data, clock, length, last)
+    if len(batch.counts):
+        reasoner.cover_calendar(int(batch.todo.clocks[0]), int(batch.todo.clocks[-1]), data)
     reasoner.facts_taken += evaluation.take_first(batch)
     done = 0
     may_speculate = evaluation.numbers is None

@@ -204,10 +204,12 @@ class Part:
         store, task = evaluation.store, evaluation.task
         replace_part(store, self.store, plan.positions, wanted)
         # An answer that ends where rules were evaluated last looks as if it went on: look at it again right after.
-        for atom in find_atoms(task.query, store.atoms, store.meta[N_ATOMS]).tolist():
-            place, start, length = (int(store.atoms[atom, column]) for column in (ARGS, START, LENGTH))
-            if length and wanted[store.args[place + plan.answer]]:
-                schedule(int(store.iv[start + length - 1, 1]) + task.ahead + 1, atom, ANSWERS, store.agenda)
+        found = find_atoms(task.query, store.atoms, store.meta[N_ATOMS])
+        found = found[store.atoms[found, LENGTH] > 0]
+        found = found[wanted[store.args[store.atoms[found, ARGS] + plan.answer]]]
+        ends = store.iv[store.atoms[found, START] + store.atoms[found, LENGTH] - 1, 1]
+        for atom, end in zip(found.tolist(), ends.tolist(), strict=True):
+            schedule(end + task.ahead + 1, atom, ANSWERS, store.agenda)
         if evaluation.numbers is not None and self.numbers is not None:
             evaluation.numbers.replace_part(self.numbers, plan.columns, wanted)
         evaluation.at[JUDGED], evaluation.at[CHANGES] = -1, min(evaluation.at[CHANGES], self.at[CHANGES])

@@ -16,12 +16,13 @@ from tidelog.engine.stream_kernel import LAST_TIME, N_TIMES, NEXT_TIME
 from tidelog.engine.time_heap import push_time
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_finite_time
+from tidelog.streaming.output_time_text import find_times_file, parse_multiples, read_times_file
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, time_overflow
 
 #: A stream that begins later than this many multiples of its output step is not asked about the time before.
 MANY = 100_000
 
-#: "input", "every:S", or times in increasing order.
+#: "input", "every:S" or "every:S+O", "file:PATH", or times in increasing order.
 OutputTimesLike = str | Iterable[TimeLike]
 #: How late facts may arrive: for all predicates, or by predicate (None: all others).
 DelayLike = DurationLike | Mapping[str, DurationLike] | Mapping[str | None, DurationLike]
@@ -78,19 +79,23 @@ class OutputTimes:
         self._at = at
         at[[NEXT_TIME, LAST_TIME, N_TIMES]] = POS_INF, NEG_INF, 0
         self.own = times == "input"
-        self.every = to_duration(times.removeprefix("every:")) if isinstance(times, str) and not self.own else None
-        if self.every is not None and self.every == 0:
-            raise TidelogError(Diagnostic("TL307", "output times need a distance greater than 0", help="write every:1"))
+        if isinstance(times, str) and (path := find_times_file(times)) is not None:
+            times = read_times_file(path)
+        #: Times are the multiples of `every`, each plus `offset`.
+        self.every: Fraction | None = None
+        self.offset = Fraction(0)
+        if isinstance(times, str) and not self.own:
+            self.every, self.offset = parse_multiples(times)
         #: A list of times is saved with a state; of a generator, only the position is.
         listed = isinstance(times, Sequence) and not isinstance(times, str)
-        self._listed = [to_finite_time(t) for t in times] if listed else None
-        self._given: Iterator[TimeLike] | None = None if isinstance(times, str) else iter(self._listed or times)
+        self.listed = [to_finite_time(t) for t in times] if listed else None
+        self._given: Iterator[TimeLike] | None = None if isinstance(times, str) else iter(self.listed or times)
         #: The last times that were taken, and how many were taken before them.
         self._pulled: list[Fraction] = []
         self._pulled_before = 0
         self.heap = np.empty(64, np.int64)
         self.denominator = 1
-        self.fit(lcm(denominator, self.every.denominator if self.every else 1))
+        self.fit(lcm(denominator, self.every.denominator if self.every else 1, self.offset.denominator))
 
     def state(self) -> dict[str, object]:
         """Return the saved form. Times from a generator have to be given again."""
@@ -98,15 +103,16 @@ class OutputTimes:
         return {
             "own": [str(self._time(t)) for t in sorted(waiting)] if self.own else None,
             "every": None if self.every is None else str(self.every),
+            "offset": str(self.offset),
             "last": None if self._at[LAST_TIME] == NEG_INF else str(self._time(self._at[LAST_TIME])),
             "ahead": None if self._at[NEXT_TIME] == POS_INF else str(self._time(self._at[NEXT_TIME])),
-            "listed": None if self._listed is None else [str(t) for t in self._listed],
+            "listed": None if self.listed is None else [str(t) for t in self.listed],
         }
 
     @staticmethod
     def restore(state: Mapping[str, Any], given: OutputTimesLike | None, at: Int64s, denominator: int) -> OutputTimes:
         """Return output times that continue where the saved ones stopped."""
-        regular = f"every:{state['every']}" if state["every"] else None
+        regular = f"every:{state['every']}+{state.get('offset', 0)}" if state["every"] else None
         listed = [Fraction(t) for t in state["listed"] or ()]
         times = OutputTimes("input" if state["own"] is not None else regular or given or listed, at, denominator)
         for t in state["own"] or ():
@@ -141,10 +147,15 @@ class OutputTimes:
         return self.every is None or bool(self._at[NEXT_TIME] < POS_INF)
 
     def start(self, first: Fraction) -> None:
-        """Begin multiples at 0, or with the stream if it begins before 0 or long after."""
+        """Begin multiples with a stream that begins at a time."""
         if self.every is not None and not self.begun:
-            near = 0 <= first < MANY * self.every
-            self._at[NEXT_TIME] = 0 if near else self._ticks(ceil(first / self.every) * self.every)
+            self._at[NEXT_TIME] = self._ticks(self.find_first(first))
+
+    def find_first(self, first: Fraction) -> Fraction:
+        """Return the first multiple, from 0 on, or with the stream if it begins before 0 or long after."""
+        if self.every is None or 0 <= first < MANY * self.every:
+            return self.offset
+        return self.offset + ceil((first - self.offset) / self.every) * self.every
 
     @property
     def given(self) -> bool:

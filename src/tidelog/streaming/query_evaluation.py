@@ -37,10 +37,11 @@ from tidelog.engine.stream_kernel import (
     Task,
     Todo,
 )
-from tidelog.errors import Inconsistent
+from tidelog.errors import Inconsistent, TidelogError
 from tidelog.language.hidden_predicates import ALWAYS
 from tidelog.language.program import Program
 from tidelog.streaming.answers import AnswerColumns
+from tidelog.streaming.calendar_feed import CalendarFeed
 from tidelog.streaming.compiled_query import compile_query
 from tidelog.streaming.output_times import OutputTimes, OutputTimesLike
 from tidelog.streaming.step_layout import Batch, Clock, Reading, arrange, first_start, merge_steps
@@ -74,15 +75,12 @@ class Evaluation:
         delays: Mapping[str | None, Fraction],
         at: OutputTimesLike | None,
     ) -> None:
-        self.program = program
+        self.program, self.grid = program, grid
         self.query, self.times = query, program.time_arguments.get(query, ())
         #: Whether times were given as dates.
         self.dates = False
-        self.grid = grid
         self.input_format = InputFormat.of(program, grid.timeline, "stream")
-        self.bounded = bounded
-        self.delays = delays
-        self.symbols = Symbols()
+        self.bounded, self.delays, self.symbols = bounded, delays, Symbols()
         #: The position in the stream; see `engine.stream_kernel`.
         self.at: Int64s = np.zeros(stream_kernel.AT_SIZE, np.int64)
         self.at[: REPORTED + 1], self.at[STOP] = NEG_INF, POS_INF
@@ -90,12 +88,13 @@ class Evaluation:
         self.seen = NEG_INF
         self.output = None if at is None else OutputTimes(at, self.at, grid.denominator)
         #: A step without facts, at a time that is set later.
-        self.quiet = make_quiet_step()
-        self.stepper = Stepper()
+        self.quiet, self.stepper = make_quiet_step(), Stepper()
         #: The calculations and aggregations of the rules, if there are any.
         self.numbers: RunningNumbers | None = None
         #: The work of each rule when the plans were last made.
         self._work: Int64s = np.zeros(len(program.rules), np.int64)
+        #: Generates the facts of calendar predicates, if rules read any.
+        self.calendar = CalendarFeed(self)
         self._compile()
         #: The constants of the rules are the first in the dictionary, and stay there.
         self._constants = self._names = len(self.symbols)
@@ -128,11 +127,6 @@ class Evaluation:
     def work(self) -> Int64s:
         """Return the work of each rule of the program since this evaluation began; see `RuleCost`."""
         return self._work + self.engine.count_work(len(self.program.rules))
-
-    def find_holding(self, at: int, since: int = NEG_INF - 1) -> Rows:
-        """Return the intervals of the query that hold at a position and began after another."""
-        rows = self.store.rows(self.task.query)
-        return rows.where((rows.lo <= at) & (rows.hi >= at) & (rows.lo > since))
 
     def answers(self, rows: Rows) -> AnswerColumns:
         """Return intervals of the query as answers."""
@@ -245,6 +239,7 @@ class Evaluation:
         """Take background facts and rules without a body, which hold before the stream begins. Return their number."""
         store, code = self.store, self.engine.code
         store.horizon = (NEG_INF, NEG_INF)
+        self.calendar.note_background(data)
         if ALWAYS in self.form.arities:
             self._work_off(np.array([self._numbers[ALWAYS], NEG_INF, POS_INF], np.int64))
         store.evaluate(list(self.engine.plans.axioms), code)
@@ -395,25 +390,30 @@ class Evaluation:
             if not self.output.begun:
                 self.output.start(self.grid.to_time(int(todo.clocks[first])))
             self._expect(int(todo.clocks[stop - 1]))
-        if self.form.slice and self.at[EVALUATED] == NEG_INF and todo is not self.quiet:
-            self._begin_recursion(todo)
+        self._begin_recursion(todo)
         rows, taken, step, violated = self.stepper.take(
             self.engine, self.task, self.at, self.output, todo, first, stop, self
         )
         grid, dates = self._answer_grid, self.dates
         found = AnswerColumns(self.query, self.task.arity, *rows, grid, self.symbols, self.times, dates)
-        return found, taken, step, violated
+        return self.calendar.clip_answers(found), taken, step, violated
 
     def _begin_recursion(self, todo: Todo) -> None:
         """Evaluate a recursion through time up to the first fact; raise if it holds there, for it has no beginning."""
+        if not self.form.slice or self.at[EVALUATED] > NEG_INF:
+            return
         from tidelog.engine.temporal_recursion import require_beginning
 
         known = [*self.store.deferred().values(), *map(self.store.rows, range(len(self.form.names)))]
         starts = [int(rows.lo[rows.lo > NEG_INF].min(initial=POS_INF)) for rows in known]
-        first = min(*starts, first_start(todo, self.store.preds), int(todo.clocks[0])) - 1
-        self.quiet.clocks[:], self.quiet.over[:] = first, True
-        self.run(self.quiet, 0, 1)
-        require_beginning(self.form, lambda name: self.store.rows(self._numbers[name]))
+        before, first = make_quiet_step(), first_start(todo, self.store.preds)
+        before.clocks[:], before.over[:] = min(*starts, first, int(todo.clocks[0])) - 1, True
+        self.stepper.take(self.engine, self.task, self.at, self.output, before, 0, 1, self)
+        try:
+            require_beginning(self.form, lambda name: self.store.rows(self._numbers[name]))
+        except TidelogError:
+            self.at[EVALUATED] = NEG_INF  # so that later calls raise, too
+            raise
 
     def find_violation(self) -> Inconsistent | None:
         """Return the first violated constraint, if any. It is reported once, so it is then cleared."""
@@ -435,11 +435,13 @@ class Evaluation:
         if self.output is not None:
             self.output.start(self.grid.to_time(stop))
             self._expect(stop)
+        self.quiet.clocks[:] = stop
+        self._begin_recursion(self.quiet)
         at[FRONTIER], at[STOP], at[PHASE] = stop + self.task.ahead, stop, stream_kernel.TAKE
         self.quiet.clocks[:], self.quiet.over[:] = at[NOW], False
         found, _, _, violated = self.run(self.quiet, 0, 1)
         if self.output is None:
-            rows = self.store.rows(self.task.query)
+            rows = self.calendar.clip(self.store.rows(self.task.query))
             rows = rows.where((rows.hi >= at[REPORTED]) & (rows.lo <= stop)).clip(NEG_INF, stop)
             found = found._replace(args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
             violated = self.find_violation()

@@ -25,6 +25,7 @@ from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
 from tidelog.engine.fact_store import Int64s, Rows
 from tidelog.engine.stream_kernel import JUDGED, LAST, NOW, REPORTED
+from tidelog.language.calendar_predicates import require_no_calendar
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
 from tidelog.language.program_json import program_from_json
@@ -87,9 +88,10 @@ class Reasoner:
 
         `background` holds facts that are known before the stream begins. `delay` is how late facts may arrive, for all
         predicates or by predicate. `memory="bounded"` insists on the bounded form. `at` asks for answers at points of
-        time instead of intervals: `"input"`, `"every:S"` or increasing times. `remember` keeps the facts of that length
-        of time (or `"inf"`: all) for `explain`, beyond what the rules need. `corrections` is for how long late facts
-        and deletions (`-P(a)@3`) are taken: answers are then an `AnswerChange` each, added or taken back.
+        time instead of intervals: `"input"`, `"every:S"` (with an offset, `"every:S+O"`), `"file:PATH"` or increasing
+        times. `remember` keeps the facts of that length of time (or `"inf"`: all) for `explain`, beyond what the rules
+        need. `corrections` is for how long late facts and deletions (`-P(a)@3`) are taken: answers are then an
+        `AnswerChange` each, added or taken back.
         """
         remember, corrections = read_past_lengths(lengths)
         check_program(program, Target("stream", (query,), timeline))
@@ -106,6 +108,8 @@ class Reasoner:
         data = with_program_facts(program, background)
         require_known_predicates([query], known_predicates(program, (predicate for predicate, _ in data.relations)))
         length = parse_corrections(corrections, delays, memory)
+        if length is not None:
+            require_no_calendar(program.rules, "a stream with corrections")
         waits = [*delays.values(), *([] if length is None else [length])]
         grid = find_grid(program, timeline, [data.denominator, *(wait.denominator for wait in waits)])
         #: The facts held and the position in the stream. During `feed` it may be ahead of the last step given out.
@@ -294,6 +298,7 @@ class Reasoner:
         if stop in (NEG_INF, POS_INF):
             return self.last_step
         began = perf_counter_ns()
+        self.cover_calendar(stop, stop + evaluation.task.ahead)
         found, violated = evaluation.stop(stop)
         self.stopped_at = evaluation.grid.to_time(stop)
         self.last_step = self.idle_step(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
@@ -379,6 +384,7 @@ class Reasoner:
         over = at >= now and (over or (not isinstance(t, float) and t.denominator > 1 and not grid.dense))
         if at >= now:
             now, closed = at, max(closed, at if over else at - 1)
+        self.cover_calendar(now, now, data)
         todo, count, late = evaluation.quiet, 0, NO_FACTS
         if data is not None and len(data):
             clock = Clock(now, came.closed if came else closed, seen)
@@ -400,6 +406,14 @@ class Reasoner:
             violated.step = step
             raise violated
         return step
+
+    def cover_calendar(self, first: int, last: int, data: Dataset | None = None) -> None:
+        """Generate the calendar for a clock that goes from one position to another, if rules read one."""
+        if self.evaluation.calendar.active and last > NEG_INF:
+            violated = self.evaluation.calendar.cover(first, last, data)
+            if violated:
+                violated.step = self.last_step
+                raise violated
 
     def note_dates(self, dates: bool) -> None:
         """Note whether times were given as dates."""

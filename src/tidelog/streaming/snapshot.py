@@ -71,6 +71,8 @@ def _dump_evaluation(reasoner: Reasoner) -> tuple[Meta, Arrays]:
         "taken": reasoner.facts_taken,
         "predicates": [[name, form.arities[name], int(lengths[i])] for i, name in enumerate(form.names)],
     }
+    if evaluation.calendar.active:
+        meta["calendar"] = evaluation.calendar.to_json()
     return meta, arrays
 
 
@@ -109,6 +111,8 @@ def _restore_evaluation(
         factor = denominator // meta["denominator"]
     at = [finer(position, factor) for position in meta["positions"]]
     ids = evaluation.stand(factor * meta["denominator"], at, (arrays["names"], arrays["names.at"]))
+    if evaluation.calendar.active:
+        evaluation.calendar.restore(meta.get("calendar"))
     if not changed:
         if _fingerprint(evaluation.form) != meta["form"]:
             raise _other_rules_error(

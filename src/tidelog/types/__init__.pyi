@@ -25,6 +25,7 @@ from tidelog.data.symbol_table import Symbols as Symbols
 from tidelog.engine.fact_store import Int64s as Int64s
 from tidelog.engine.fact_store import Rows as Rows
 from tidelog.language.fact_text import FactFormat as FactFormat
+from tidelog.language.fact_text import FactStyle as FactStyle
 from tidelog.language.syntax import Aggregate as Aggregate
 from tidelog.language.syntax import AggregateFunction as AggregateFunction
 from tidelog.language.syntax import Atom as Atom

@@ -6,6 +6,7 @@ of a query; `contained` compares two queries. The other modules, in the order in
 - `forward_query`: the rules that a window is defined for; `window_algorithm` is the definition itself, as a program.
 - `uniform_validity`: windows that are valid for any data, found by freezing rules (`frozen_terms`) and evaluating them
   (`pointwise_evaluation`).
+- `open_containment`: containment over all data, for queries without recursion, by unfolding and freezing.
 - `product_program`, `unrolled_product`, `product_search`: the search over known objects, with clingo
   (`incremental_solver`); `witness` is the stream that it finds where a window loses an answer.
 - `closed_domain`: streaming with the window that was proved for known objects.

@@ -19,6 +19,7 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Value
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule, build_forward_query
 from tidelog.windows.incremental_solver import DeadlineExceeded
+from tidelog.windows.open_containment import find_obstacle, find_open_loss
 from tidelog.windows.product_program import build_product, count_instances
 from tidelog.windows.product_search import is_invariant, search_product
 from tidelog.windows.uniform_validity import find_uniform_window, follows
@@ -61,11 +62,12 @@ Objects = str | Iterable[str | Fraction | int]
 
 @dataclass(frozen=True)
 class WindowCheck:
-    """Whether one window is valid; None if unknown."""
+    """Whether one window is valid; None if unknown, for a reason."""
 
     window: int
     valid: bool | None
     witness: Witness | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def window(
 
     The report has the radius, the least uniformly valid window and, if all `objects` are given, the least valid window
     with a stream on which one less loses an answer. Objects are names and numbers, or text that separates them by
-    commas. With `check`, the report also says whether that window is valid. After `timeout` seconds, `exact` is the
+    commas. With `check`, the report also says whether that window is valid; without objects this is decided for all
+    data, unless the query is recursive or compares objects by order. After `timeout` seconds, `exact` is the
     lower and the upper bound proved so far. `progress` is called during the search.
 
     >>> import tidelog as tl
@@ -160,13 +163,14 @@ def window(
 def contained(
     q1: tuple[Program, str],
     q2: tuple[Program, str],
-    objects: Objects,
+    objects: Objects | None = None,
     *,
     timeout: float | None = None,
 ) -> Containment:
     """Decide whether all answers of the first query are answers of the second, on every input over the given objects.
 
-    A query is a program and its output predicate. Raise `Undecided` if the time runs out.
+    Without objects, the answer is about all inputs; the first query must then be without recursion, and both without
+    comparisons by order. A query is a program and its output predicate. Raise `Undecided` if the time runs out.
 
     >>> import tidelog as tl
     >>> often = tl.Program.parse("P(T) :- A(T), A(T-1). #temporal A/1.", syntax="tdl")
@@ -178,8 +182,15 @@ def contained(
     """
     left, right = build_forward_query(*q1), build_forward_query(*q2)
     _require_comparable(left, right)
+    deadline = None if timeout is None else monotonic() + timeout
+    if objects is None and (reason := find_obstacle(left, right)):
+        message = f"containment is not decided for all data: {reason}"
+        raise TidelogError(Diagnostic("TL608", message))
     try:
-        found = _find_loss(left, right, _parse_objects(objects), None if timeout is None else monotonic() + timeout)
+        if objects is None:
+            found = find_open_loss(left, right, deadline)
+        else:
+            found = _find_loss(left, right, _parse_objects(objects), deadline)
     except DeadlineExceeded:
         from tidelog.errors import Undecided
 
@@ -308,15 +319,31 @@ def _check_window(
     if check >= report.uniform or (high is not None and check >= high):
         return WindowCheck(check, True)
     if report.objects is None:
-        return WindowCheck(check, None)
+        return _check_for_all_data(query, check, deadline)
     if report.witness is not None and check == low - 1:
         return WindowCheck(check, False, report.witness)
     try:
         witness = _find_window_loss(query, check, report.objects, deadline, progress)
     except DeadlineExceeded:
         # Answers that are lost with a larger window are lost with this one, too.
-        return WindowCheck(check, False, report.witness) if check < low else WindowCheck(check, None)
+        if check < low:
+            return WindowCheck(check, False, report.witness)
+        return WindowCheck(check, None, reason="the time ran out")
     return WindowCheck(check, witness is None, witness)
+
+
+def _check_for_all_data(query: ForwardQuery, window: int, deadline: float | None) -> WindowCheck:
+    """Decide whether a window is valid for any objects, if the query is not recursive."""
+    part = query.restrict_to(window)
+    if reason := find_obstacle(query, part):
+        return WindowCheck(window, None, reason=reason)
+    try:
+        witness = find_open_loss(query, part, deadline)
+    except DeadlineExceeded:
+        return WindowCheck(window, None, reason="the time ran out")
+    if witness is not None:
+        _replay((query, query.radius), (query, window), witness)
+    return WindowCheck(window, witness is None, witness)
 
 
 def _rules_that_force(query: ForwardQuery, uniform: int) -> Iterable[ForwardRule]:

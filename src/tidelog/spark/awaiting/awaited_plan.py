@@ -46,6 +46,9 @@ def add_awaited_stage(
         KeySplit({}),
     )
     session = create_session(job.program, plan)
+    if session.has_negation:
+        message = "`not` is not supported by hypothetical answers on Spark"
+        raise TidelogError(Diagnostic("TL702", message, help="leave out [sinks.awaited] and `awaited`"))
     awaited = {premise.predicate for schema in session.schemas for premise in schema.premises}
     errors = list(_find_unsupported_facts(job, awaited, columns))
     if errors:

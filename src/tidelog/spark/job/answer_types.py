@@ -13,6 +13,7 @@ import numpy as np
 
 from tidelog.data.dataset import Dataset
 from tidelog.language.bindings import find_equations
+from tidelog.language.calendar_predicates import names_numbers
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
@@ -52,6 +53,8 @@ def infer_argument_types(
         for position, ids in enumerate(relation.args):
             kinds = {_value_type(background.symbols.value(int(i))) for i in np.unique(ids)}
             types.setdefault((relation.predicate, position), set()).update(kinds)
+    for name in program.calendars:
+        types[name, 0], types[name, 1] = {"string"}, {"int" if names_numbers(name) else "string"}
     changed = True
     while changed:
         changed = False

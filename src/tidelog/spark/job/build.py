@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
 from tidelog.analysis.distribution import Distribution, plan_distribution
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.analysis.rule_ranges import range_ends
+from tidelog.compiler.calendar_input import require_dates
 from tidelog.compiler.compiled_program import Target
 from tidelog.compiler.passes import check_program
 from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.calendar_predicates import is_calendar
 from tidelog.language.program import Program
 from tidelog.language.time_like import to_finite_time
 from tidelog.spark.awaiting.awaited_plan import add_awaited_stage
@@ -43,8 +46,10 @@ from tidelog.spark.plan.job_plan import Awaiting, JobPlan, PlanOptions, plan_job
 from tidelog.spark.worker.alert_rows import require_alerts_in_one_bucket
 from tidelog.spark.worker.answer_columns import AnswerColumns
 from tidelog.spark.worker.bucket import Bucket
+from tidelog.spark.worker.bucket_program import refuse_endless_calendar
 from tidelog.streaming.alerts import AlertOptions, parse_alert_options
-from tidelog.streaming.output_times import parse_corrections, parse_delays
+from tidelog.streaming.output_time_text import find_times_file, read_times_file
+from tidelog.streaming.output_times import OutputTimesLike, parse_corrections, parse_delays
 from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
@@ -122,6 +127,9 @@ def build_job(
         background=_rigid_predicates(inputs),
         endless=find_endless_predicates(program) if inputs.kind == "batch" else (),
     )
+    for stage in split.stages:
+        if any(map(is_calendar, stage.aliases.values())):
+            raise refuse_endless_calendar(stage.outputs)
     buckets = options.buckets or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     plan, columns = _plan(program, query, split, inputs, replace(options, buckets=buckets))
     background = tuple(wire_format.pack_dataset(inputs.background))
@@ -165,6 +173,14 @@ def _rigid_predicates(inputs: _Inputs) -> set[str]:
     return timeless | {name for name, _ in inputs.background.relations} - inputs.sent
 
 
+def _read_output_times(at: OutputTimesLike | None) -> str | tuple[Fraction, ...] | None:
+    """Read a file or an iterable of times, so that workers get the times themselves."""
+    path = find_times_file(at) if isinstance(at, str) else None
+    if path is not None:
+        return tuple(read_times_file(path))
+    return at if at is None or isinstance(at, str) else tuple(map(to_finite_time, at))
+
+
 def _plan(
     program: Program, query: str, split: Distribution, inputs: _Inputs, options: JobOptions
 ) -> tuple[JobPlan, AnswerColumns]:
@@ -174,7 +190,7 @@ def _plan(
     alerts = _check_alerts(options, arities[query], inputs.kind)
     if alerts:
         require_alerts_in_one_bucket(split, query, options.buckets, alerts)
-    at, delays = options.at, parse_delays(options.delay)
+    delays = parse_delays(options.delay)
     plan = plan_job(
         program,
         query,
@@ -184,7 +200,7 @@ def _plan(
             delays=delays,
             timeline=options.timeline,
             memory=options.memory,
-            at=at if at is None or isinstance(at, str) else tuple(map(to_finite_time, at)),
+            at=_read_output_times(options.at),
             start=-INF if options.initial is None else read_saved_clock(options.initial),
             alerts=alerts,
             rules_changed=options.changed_rules,
@@ -193,6 +209,7 @@ def _plan(
         ),
     )
     time = find_time_type(inputs.columns, all(end.denominator == 1 for end in range_ends(program)))
+    require_dates(not program.calendars or time.startswith("timestamp"))
     columns = AnswerColumns(
         infer_argument_types(program, query, arities[query], inputs.columns.values(), inputs.background, time),
         time,
@@ -223,4 +240,5 @@ def _check_alerts(options: JobOptions, arity: int, kind: str) -> AlertOptions | 
 def _check_buckets(plan: JobPlan, background: Dataset) -> None:
     """Create the first bucket of every stage, so that rules unfit for streams are refused before the job starts."""
     for stage in plan.stages:
-        Bucket.new(plan, stage, 0, background)
+        if Bucket.new(plan, stage, 0, background).reasoner.evaluation.calendar.is_endless():
+            raise refuse_endless_calendar(stage.stage.outputs)

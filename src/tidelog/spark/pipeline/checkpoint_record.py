@@ -14,6 +14,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.pipeline.hadoop_files import HadoopFolder
 from tidelog.spark.pipeline.pipeline_config import Pipeline
 from tidelog.spark.plan.state_layout import explain_layout_change
+from tidelog.streaming.output_time_text import find_times_file
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def build_record(pipeline: Pipeline, buckets: int) -> CheckpointRecord:
         pipeline.query,
         pipeline.timeline,
         pipeline.memory,
-        pipeline.at,
+        _describe_output_times(pipeline.at),
         {"": str(pipeline.delay), **own},
         [fact.predicate for fact in pipeline.facts],
         [sha256(Path(strip_predicate(given)).read_bytes()).hexdigest() for given in pipeline.background],
@@ -85,6 +86,12 @@ def build_record(pipeline: Pipeline, buckets: int) -> CheckpointRecord:
         if pipeline.awaited
         else None,
     )
+
+
+def _describe_output_times(at: str | None) -> str | None:
+    """Return `at` as it is recorded: a file by its contents, since other times would need other answers."""
+    path = find_times_file(at)
+    return at if path is None else f"file:{sha256(Path(path).read_bytes()).hexdigest()}"
 
 
 def read_record(spark: SparkSession, pipeline: Pipeline) -> CheckpointRecord | None:

@@ -178,19 +178,26 @@ class _PipelineReader:
             top.refuse("TL302", message, "query", help=_did_you_mean(pipeline.query, known))
 
     def _read_output_times(self, top: TomlTable) -> str | None:
-        """Read `at`: `intervals`, the default, or points: `input`, `every:10s`."""
+        """Read `at`: `intervals`, the default, or points: `input`, `every:10s`, `every:10s+3s`, `file:times.txt`."""
+        from tidelog.streaming.output_time_text import find_times_file
         from tidelog.streaming.output_times import OutputTimes
 
         at = top.text("at")
         if at is None or at == "intervals":
             return None
-        if at != "input" and not at.startswith("every:"):
-            top.refuse("TL805", f"`at` cannot be `{at}`", "at", law="`at` is intervals, input, or every:10s")
+        path = find_times_file(at)
+        if at != "input" and not at.startswith("every:") and not path:
+            law = "`at` is intervals, input, every:10s (with an offset: every:10s+3s), or file:times.txt"
+            top.refuse("TL805", f"`at` cannot be `{at}`", "at", law=law)
             return None
+        at = f"file:{self._resolve(path)}" if path else at
         try:
             OutputTimes(at, np.zeros(AT_SIZE, np.int64), 1)
         except TidelogError as problem:
-            top.refuse("TL805", problem.diagnostics[0].message, "at", help=problem.diagnostics[0].help)
+            self.errors += [found for found in problem.diagnostics if found.place]
+            for found in problem.diagnostics:
+                if not found.place:
+                    top.refuse("TL805", found.message, "at", help=found.help)
         return at
 
     def _read_background(self, top: TomlTable) -> tuple[str, ...]:

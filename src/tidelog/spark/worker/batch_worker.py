@@ -14,7 +14,11 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import TimeLike
 from tidelog.spark.plan.job_plan import JobPlan
 from tidelog.spark.worker.bucket import Bucket, BucketInput
-from tidelog.spark.worker.bucket_program import build_bucket_program, select_background
+from tidelog.spark.worker.bucket_program import (
+    build_bucket_program,
+    refuse_endless_calendar,
+    select_background,
+)
 from tidelog.spark.worker.history_slices import split_by_time
 from tidelog.spark.worker.packed_rows import (
     ANSWER,
@@ -107,9 +111,12 @@ def run_per_bucket(
 def _evaluate_stage(job: JobPlan, stage: int, bucket: int, data: Dataset, between: Between | None) -> Iterator[Row]:
     plan = job.stages[stage]
     names = list(plan.stage.outputs)
+    data.dates = data.dates or bool(job.program.calendars)  # which the driver has checked
     model = materialise(
         build_bucket_program(job, plan, bucket), data, query=names, between=between, timeline=plan.timeline
     )
+    if model.cut:
+        raise refuse_endless_calendar(model.cut)
     if model.repeats:
         raise TidelogError(
             Diagnostic(

@@ -293,6 +293,9 @@ class Bucket:
 
     def _push(self, t: Fraction, included: bool, payloads: list[bytes], until: Time | None) -> StreamStep:
         """Push facts up to t. Later blocks wait: nothing follows from them yet, and packed they are smaller."""
+        if self.reasoner.evaluation.calendar.active:
+            # The driver has checked it; a bucket without facts, or behind one, cannot know.
+            self.reasoner.note_dates(True)
         facts: list[FactBlock] = []
         self.waiting, payloads = [], self.waiting + payloads
         if until is not None and not isinstance(until, float):

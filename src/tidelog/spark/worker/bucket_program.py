@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +13,11 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Columns
 from tidelog.data.symbol_table import Symbols
 from tidelog.engine.fact_store import Rows
-from tidelog.language.hidden_predicates import STAGE_OUTPUT
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.hidden_predicates import STAGE_OUTPUT, is_hidden
 from tidelog.language.program import Program
 from tidelog.language.syntax import Atom, Literal, Rule, Value, Variable
+from tidelog.language.wording import join_words
 from tidelog.spark.plan.job_plan import JobPlan, StagePlan
 
 
@@ -62,3 +64,17 @@ def select_background(plan: StagePlan, bucket: int, background: Dataset) -> Data
                 named = named.select(mine)
             found[name, arity] = named
     return Dataset(background.symbols, Columns(background.denominator, background.dates, found))
+
+
+def refuse_endless_calendar(predicates: Iterable[str]) -> TidelogError:
+    """Build the error for predicates that follow from a calendar without data, which no bucket has the range of."""
+    names = join_words([name for name in predicates if not is_hidden(name)] or ["a part of a rule"])
+    return TidelogError(
+        Diagnostic(
+            "TL317",
+            f"{names} may follow from a calendar alone, for ever",
+            law="in a job, each bucket has its own data, so what holds without data has no range that all agree on",
+            help="add a literal about data to the rules that read the calendar or, in a batch job that is not divided "
+            "into stages, ask for a range with between",
+        )
+    )

@@ -1,0 +1,29 @@
+"""How large the arrays of a store are made, so that they seldom have to grow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidelog.engine.store_tables import Array
+
+#: Arrays with more rows than this are tripled when they are full, others grow by half.
+_LARGE = 1 << 14
+
+
+def leave_room(count: int, before: int) -> int:
+    """Return for how many rows an array needs room that has `count` of the rows it had before.
+
+    What is held often grows to what it was again: then the array need not grow in many steps.
+    """
+    return 64 + max(count, min(4 * count + 512, before))
+
+
+def enlarge(array: Array, rows: int) -> Array:
+    """Return the array, or a larger copy of it with room for this many rows."""
+    if rows <= len(array):
+        return array
+    # Large arrays are copied rarely: pages that are not touched yet take no memory.
+    grown = len(array) * 3 if len(array) > _LARGE else len(array) * 3 // 2
+    larger = np.empty((max(rows, grown), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

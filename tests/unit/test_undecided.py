@@ -1,0 +1,40 @@
+"""What could not be decided: the message names the rule, the reason, and what can be decided."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidelog as tl
+from tidelog.batch import decide
+from tidelog.errors import Undecided
+
+
+def test_an_unknown_answer_comes_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.engine.repetition_search.SEARCH_ATTEMPTS", 0)
+    program, data = tl.Program.parse("A :- Diamondminus[7,7] A."), tl.Dataset.parse("A@0")
+    answer, reason = decide(program, data, "A@[0,inf)")
+    assert answer is tl.entails(program, data, "A@[0,inf)") is tl.types.Answer.UNKNOWN
+    assert reason is not None
+    assert "`A :- Diamondminus[7,7] A.` is recursive over distances of up to 7," in reason.message
+    always = tl.Program.parse('Day :- calendar:weekday("UTC", _).')
+    answer, reason = decide(always, tl.Dataset.parse("Work@2026-11-18"), "Day@(-inf,inf)")
+    assert answer is tl.types.Answer.UNKNOWN
+    assert reason is not None
+    assert reason.message == "Day follows from a calendar, which is not known for all times"
+
+
+def test_a_model_that_is_not_decided_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.engine.repetition_search.SEARCH_ATTEMPTS", 0)
+    for rules, facts, reason in (
+        ("A :- Diamondminus[7,7] A.", "A@0", "`A :- Diamondminus[7,7] A.` is recursive over distances of up to 7,"),
+        ("A :- Boxplus[1,inf) A.\nA :- B.", "B@[0,inf)", "`A :- Boxplus[1,inf) A.` is recursive and looks over an"),
+    ):
+        program, data = tl.Program.parse(rules), tl.Dataset.parse(facts)
+        with pytest.raises(Undecided) as caught:
+            tl.materialise(program, data)
+        (found,) = caught.value.diagnostics
+        assert found.code == "TL304"
+        assert reason in found.message
+        assert found.place is not None
+        assert found.place.line == 1
+        assert "--between LO,HI" in (found.help or "")
