@@ -88,7 +88,7 @@ def read_slowly(text: str) -> tuple[Counter[Fact], bool, list[int]]:
         if not line.strip() or line.strip().startswith(("%", "#")):
             continue
         try:
-            fact, dated = parse_fact(line)
+            fact, dated = parse_fact(line, deletions=True)
         except TidelogError:
             wrong.append(number)
         else:

@@ -87,9 +87,12 @@ class StreamBounds:
     standing: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CompiledProgram:
-    """A program as engines take it. Each pass fills in its part; `str` prints it, one rule per line."""
+    """A program as engines take it. Each pass fills in its part; `str` prints it, one rule per line.
+
+    It is equal to nothing but itself, so that what follows from it can be kept by it.
+    """
 
     source: Program
     target: Target

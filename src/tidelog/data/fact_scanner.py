@@ -3,8 +3,8 @@
 The scanner understands nearly all lines. A line that it does not understand goes to the slow, complete reader,
 `language.fact_text.parse_fact`, which accepts it or says what is wrong with it and where.
 
-A text comes in chunks of whole lines, which are scanned in blocks of whole lines. A block's length bounds how many
-facts, arguments and new constants it can hold, so room for all of them is reserved beforehand.
+A text comes in chunks of whole lines, which are scanned in blocks of whole lines. The lines and commas of a block
+bound how many facts, arguments and new constants it can hold, so room for all of them is reserved beforehand.
 """
 
 from __future__ import annotations
@@ -56,10 +56,12 @@ from tidelog.timeline.interval import Interval
 
 #: Bytes that are scanned in one call, about.
 BLOCK = 1 << 16
-#: Rows are sorted into relations as soon as there are more than this.
-BATCH = 1 << 15
+#: Rows are sorted into relations as soon as there are more than this. Those of several batches have to be concatenated.
+BATCH = 1 << 18
 #: Bad lines that are reported at once.
 MOST_ERRORS = 20
+
+_NEWLINE, _COMMA = 10, 44
 
 
 def _split_blocks(data: bytes) -> Iterator[tuple[int, int]]:
@@ -115,12 +117,15 @@ class _Scan:
         classes = self._classify_bytes()
         view = np.frombuffer(data, np.uint8)
         for start, end in _split_blocks(data):
-            most = (end - start) // 2 + 1  # facts and arguments take at least two bytes each
-            self._reserve(most)
+            # A line holds one fact at most, and arguments are separated by commas.
+            block = view[start:end]
+            lines = int(np.count_nonzero(block == _NEWLINE)) + 1
+            args = lines + int(np.count_nonzero(block == _COMMA))
+            self._reserve(lines, args)
             known = len(self.names)
-            predicates = Predicates(self.names.reserve(most, end - start), *self.chain)
+            predicates = Predicates(self.names.reserve(lines, end - start), *self.chain)
             # The reduced fraction of a decimal number is at most twice as long as the number.
-            symbols = self.symbols.reserve(most, 2 * (end - start))
+            symbols = self.symbols.reserve(args, 2 * (end - start))
             scan_lines(view, start, end, classes, symbols, predicates, self.rows)
             self._check_names(known)
             for at in self.rows.unread[: self.rows.counts[UNREAD]]:
@@ -138,14 +143,15 @@ class _Scan:
         check_utf8(self.data, self.source, self.first_line)
         return byte_classes(self.data.decode())
 
-    def _reserve(self, most: int) -> None:
+    def _reserve(self, lines: int, most: int) -> None:
+        """Make room for the facts of some lines, which have up to `most` arguments."""
         if max(self.rows.counts[[ROWS, ARGS]]) + most > len(self.rows.lo):
             self._flush()
             if most > len(self.rows.lo):
                 # After a text of a single block come no more rows; streams bring many such small texts.
-                more = 2 * BATCH if len(self.data) > BLOCK else 0
+                more = min(2 * BATCH, len(self.data) // 8) if len(self.data) > BLOCK else 0
                 self.rows = empty_rows(most + more)._replace(counts=self.rows.counts)
-        known = max(len(self.names), int(self.rows.counts[RELATIONS])) + most
+        known = max(len(self.names), int(self.rows.counts[RELATIONS])) + lines
         if known > len(self.chain[0]):
             self.chain = [
                 np.concatenate([column, np.zeros(2 * known - len(column), np.int32)]) for column in self.chain

@@ -6,8 +6,9 @@ import numpy as np
 
 from tidelog.engine.store_tables import Array
 
-#: Arrays with more rows than this are tripled when they are full, others grow by half.
-_LARGE = 1 << 14
+#: Arrays with fewer rows than the first are quadrupled when they are full, since every time that one is full a call of
+#: compiled code is interrupted. Those with more rows than the second are tripled, and others grow by half.
+_SMALL, _LARGE = 1 << 10, 1 << 14
 
 
 def leave_room(count: int, before: int) -> int:
@@ -23,7 +24,7 @@ def enlarge(array: Array, rows: int) -> Array:
     if rows <= len(array):
         return array
     # Large arrays are copied rarely: pages that are not touched yet take no memory.
-    grown = len(array) * 3 if len(array) > _LARGE else len(array) * 3 // 2
-    larger = np.empty((max(rows, grown), *array.shape[1:]), array.dtype)
+    factor = 4 if len(array) < _SMALL else 3 if len(array) > _LARGE else 1.5
+    larger = np.empty((max(rows, int(len(array) * factor)), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

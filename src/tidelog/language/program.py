@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
@@ -54,11 +54,7 @@ class Program:
             return _parse_temporal(text, source)
         if syntax != "dmtl":
             raise TidelogError(Diagnostic("TL010", f"there is no syntax `{syntax}`", help="choose dmtl or tdl"))
-        rules, errors = parse_rules(text, source)
-        expanded = expand_groups(rules)
-        _raise_all(errors + diagnose_rules(expanded))
-        core = tuple(rule for one in expanded for rule in one.rules)
-        return Program(core, "rational", source=source, written=None if core == tuple(rules) else tuple(rules))
+        return _parse_rules(text, source)
 
     @staticmethod
     def load(path: str | Path) -> Program:
@@ -165,6 +161,16 @@ def _build_timeless_warning(fact: Fact) -> Diagnostic:
         help=f"write a point, {atom}@7, an interval, {atom}@[0,3], or all times, {atom}@(-inf,inf)",
         severity="warning",
     )
+
+
+@lru_cache(maxsize=16)
+def _parse_rules(text: str, source: str) -> Program:
+    """Parse rules. A process that answers the same query many times, over small streams, parses its rules once."""
+    rules, errors = parse_rules(text, source)
+    expanded = expand_groups(rules)
+    _raise_all(errors + diagnose_rules(expanded))
+    core = tuple(rule for one in expanded for rule in one.rules)
+    return Program(core, "rational", source=source, written=None if core == tuple(rules) else tuple(rules))
 
 
 def _parse_temporal(text: str, source: str) -> Program:

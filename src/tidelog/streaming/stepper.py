@@ -155,7 +155,7 @@ def _count_in_step(ends: Int64s, step: int) -> int:
 
 def _enlarge(found: retention.Found, count: int, arity: int) -> retention.Found:
     """Return the answers so far, with space for at least `count`."""
-    size = max(count, 2 * len(found.lo))
+    size = max(count, 4 * len(found.lo))
     larger = retention.Found(np.empty(size * arity, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
     for old, new in zip(found, larger, strict=True):
         new[: len(old)] = old

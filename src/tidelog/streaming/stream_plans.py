@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -128,10 +129,10 @@ def build_engine(
     compiled: CompiledProgram, intern: Callable[[Value], int], ranks: Callable[[], Int64s], store: Store
 ) -> StreamEngine:
     """Plan a standing query over a store that was made for it, and encode the plans."""
-    for rule in compiled.rules:
-        for term in rule.terms():
-            if isinstance(term, Constant):
-                intern(term.value)
+    constants = dict.fromkeys(
+        term.value for rule in compiled.rules for term in rule.terms() if isinstance(term, Constant)
+    )
+    ids = tuple(intern(value) for value in constants)
     numbers = {name: number for number, name in enumerate(compiled.names)}
     if any(rule.comparisons for rule in compiled.rules):
         store.ranks = np.asarray(ranks(), np.int64)
@@ -140,15 +141,40 @@ def build_engine(
     logged = {source for _, source in compiled.numeric_edges} | late
     store.preds[[numbers[name] for name in logged], store_tables.LOGGED] = 1
     store.preds[[numbers[name] for name in compiled.bounds.standing], store_tables.MAY_STAND] = 1
-    plans = plan_stream(compiled, lambda name: store.size(numbers[name]))
-    numbering = Numbering(numbers, tuple(compiled.arities.values()), intern, store.index)
-    code = encode_plans(list(plans.plans), plans.triggers, numbering)
+    if store.meta[store_tables.N_ATOMS] or store.indexes:
+        plans = plan_stream(compiled, lambda name: store.size(numbers[name]))
+        numbering = Numbering(numbers, tuple(compiled.arities.values()), intern, store.index)
+        code = encode_plans(list(plans.plans), plans.triggers, numbering)
+    else:
+        plans, code, indexes = _plan_empty_store(compiled, tuple(zip(constants, ids, strict=True)))
+        code = code._replace(words=code.words.copy())  # which count the work of a run
+        for pred, positions in indexes:
+            store.index(pred, positions)
     watched = dict.fromkeys(plans.negations.readers, 1 << agenda.RULES)
     for name in (name for component in compiled.components if component.slice for name in component.predicates):
         watched[numbers[name]] = watched.get(numbers[name], 0) | agenda.RECURSION
     query = numbers[compiled.query]
     store.watch(watched | {query: watched.get(query, 0) | 1 << agenda.ANSWERS})
     return StreamEngine(store, plans, code)
+
+
+@lru_cache(maxsize=16)
+def _plan_empty_store(
+    compiled: CompiledProgram, constants: tuple[tuple[Value, int], ...]
+) -> tuple[StreamPlans, Code, tuple[tuple[int, tuple[int, ...]], ...]]:
+    """Plan a query over no facts, as most streams begin: the plans, their code, and the indexes that it uses, in order.
+
+    `constants` are those of the rules, with their numbers.
+    """
+    plans = plan_stream(compiled, lambda name: 0)
+    numbers = {name: number for number, name in enumerate(compiled.names)}
+    indexes: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def number_index(pred: int, positions: tuple[int, ...]) -> int:
+        return indexes.setdefault((pred, positions), len(indexes))
+
+    numbering = Numbering(numbers, tuple(compiled.arities.values()), dict(constants).__getitem__, number_index)
+    return plans, encode_plans(list(plans.plans), plans.triggers, numbering), tuple(indexes)
 
 
 def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, output: OutputTimes | None) -> Task:
