@@ -16,7 +16,7 @@ from pathlib import Path
 from time import process_time
 
 import tidelog as tl
-from tidelog.windows.validity import SearchProgress
+from tidelog.windows.loss_search import SearchProgress
 
 INTRUSION = (Path(__file__).parent.parent / "examples" / "intrusion" / "blacklist.tdl").read_text()
 

@@ -382,6 +382,83 @@ def compare_with_definition(text: str, objects: list[str], seed: int) -> None:
             check_replay(program, "G", window, report.witness)
 
 
+@pytest.mark.parametrize("seeds", [range(start, start + 60) for start in range(0, 180, 60)], ids=str)
+def test_random_queries_with_negation_against_the_definition(seeds: range) -> None:
+    smaller = wrong = judged = 0
+    for seed in seeds:
+        text, objects = random_query(Random(seed), negation=True)
+        program = parse(text).with_temporal_query("G")
+        assert program.temporal is not None
+        try:
+            report = tl.window(program, "G", objects)
+        except tl.TidelogError as refused:
+            if {found.code for found in refused.diagnostics} != {"TL301"}:
+                raise
+            continue
+        assert isinstance(report.exact, int)
+        assert 0 <= report.exact <= report.uniform <= report.radius
+        judged += 1
+        smaller += report.exact < report.uniform
+        for window in range(report.radius + 1):
+            losses = {
+                kind: find_first_loss(program.temporal, "G", list(objects), window, kind) for kind in (False, True)
+            }
+            valid = not any(losses.values())
+            assert tl.window(program, "G", objects, check=window).check.valid is valid, f"seed {seed}, {window}\n{text}"  # type: ignore[union-attr]
+            assert valid or window < report.exact, f"seed {seed}, window {window}\n{text}"
+            if window == report.exact - 1:
+                witness = report.witness
+                assert witness is not None
+                assert witness.wrong is (losses[False] is None)
+                assert witness.lost[2] == (losses[witness.wrong] or 0) - 1, f"seed {seed}, not the shortest\n{text}"
+                facts = [*witness.background, *witness.stream]
+                assert loses(program.temporal, "G", window, facts, witness.lost, witness.wrong)
+                wrong += witness.wrong
+    assert judged >= 20
+    assert smaller + wrong >= 1
+
+
+def test_a_window_that_forgets_an_exception_gives_wrong_answers() -> None:
+    program = parse("P(X, T) :- A(X, T), not Ill(X, T). Ill(X, T) :- B(X, T-1).")
+    report = tl.window(program, "P", "a")
+    assert window_sizes(report) == (1, 1, 1)
+    assert report.witness is not None
+    assert report.witness.to_json() == {"background": [], "stream": ["B(a,0)", "A(a,1)"], "wrong": "P(a,1)"}
+
+
+def test_with_negation_a_larger_window_than_a_valid_one_may_be_invalid() -> None:
+    rules = "P(T) :- A(T), not Q(T). Q(T) :- B(T-1), not R(T). R(T) :- B(T-1), Z(T-2). R(T) :- B(T-1), not Z(T-2)."
+    checks = [tl.window(parse(rules), "P", "a", check=w).check for w in range(3)]
+    assert [check and check.valid for check in checks] == [True, False, True]
+    assert tl.window(parse(rules), "P", "a").exact == 2
+
+
+def test_a_rule_with_negation_follows_from_another_with_the_same_negation() -> None:
+    rules = "P(X, T) :- A(X, T), not B(X, T). P(X, T) :- A(X, T), not B(X, T), A(X, T-3)."
+    assert window_sizes(tl.window(parse(rules), "P", "a")) == (3, 0, 0)
+    rules = "P(X, T) :- A(X, T), not B(X, T). P(X, T) :- A(X, T), not B(X, T-3)."
+    assert window_sizes(tl.window(parse(rules), "P", "a")) == (3, 3, 3)
+
+
+def test_negation_of_what_held_before_is_allowed_within_a_recursion() -> None:
+    program = parse("P(T) :- A(T), not P(T-1). #temporal A/1.")
+    report = tl.window(program, "P", "a")
+    assert window_sizes(report) == (1, 1, 1)
+    assert report.witness is not None
+    check_replay(program, "P", 0, report.witness)
+
+
+def test_negation_that_runs_through_a_cycle_is_refused() -> None:
+    with pytest.raises(tl.TidelogError, match=r"TL301.*P -> not Q -> not P"):
+        tl.window(parse("P(T) :- A(T), not Q(T). Q(T) :- A(T), not P(T). #temporal A/1."), "P", "a")
+
+
+def test_all_data_is_not_decided_with_negation() -> None:
+    found = tl.window(parse("P(X, T) :- A(X, T), not B(X, T-1)."), "P", check=0).check
+    assert found is not None
+    assert (found.valid, found.reason) == (None, "the rules use negation")
+
+
 def test_a_proof_is_checked_and_a_wrong_one_is_rejected() -> None:
     query = build_forward_query(BLACKLIST, "Black")
     product = build_product(query, query.restrict_to(1), ["a", "max"])
@@ -429,7 +506,7 @@ def test_progress_is_reported_before_and_during_the_search() -> None:
     [
         ("P(T) :- A(T), B(T+1).", "B(T+1) is later than the head, by 1"),
         ("P(T-2) :- A(T).", "A(T) is later than the head, by 2"),
-        ("P(T) :- A(T), not B(T).", "it negates B"),
+        ("P(X, T) :- R(X), not B(X, T-1). #rigid R/1.", "the time T of its head occurs only under `not`"),
         ("P(T) :- A(T+0), B(S+1).", "B(S+1) has the time variable S, but the head has T"),
         ("P(T) :- A(T+0), B(3). #temporal B/1.", "it names the time point 3"),
         ("P(3) :- A(3). #temporal A/1. #temporal P/1.", "it names the time point 3"),

@@ -8,9 +8,10 @@ from tidelog.analysis.predicate_graph import reachable
 from tidelog.language.syntax import TemporalAtom, TemporalLiteral, TemporalRule
 
 
-def temporal_body_atoms(rule: TemporalRule) -> Iterator[TemporalAtom]:
-    """Yield the atoms of a rule's body, negated ones included."""
-    return (literal.atom for literal in rule.body if isinstance(literal, TemporalLiteral))
+def temporal_body_atoms(rule: TemporalRule, negated: bool | None = None) -> Iterator[TemporalAtom]:
+    """Yield the atoms of a rule's body: all of them, or only those that are negated, or that are not."""
+    literals = (literal for literal in rule.body if isinstance(literal, TemporalLiteral))
+    return (literal.atom for literal in literals if negated is None or literal.negated == negated)
 
 
 def needed_predicates(rules: Iterable[TemporalRule], predicate: str) -> set[str]:

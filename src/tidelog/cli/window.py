@@ -16,7 +16,8 @@ from tidelog.cli.warning_output import show_warnings
 
 if TYPE_CHECKING:
     from tidelog.windows.forward_query import ForwardRule
-    from tidelog.windows.validity import ProgressCallback, SearchProgress, WindowCheck, WindowReport
+    from tidelog.windows.loss_search import ProgressCallback, SearchProgress
+    from tidelog.windows.validity import WindowCheck, WindowReport
     from tidelog.windows.witness import Witness
 
 
@@ -78,7 +79,6 @@ def window(
 
 def _format_report(report: WindowReport) -> Iterator[str]:
     from tidelog.language.fact_text import format_value
-    from tidelog.windows.witness import format_timed_fact
 
     widest, kept = (_format_lines(rules) for rules in (report.widest, report.kept))
     yield f"radius   {report.radius}" + (f"  because of {widest}" if widest else "")
@@ -93,19 +93,23 @@ def _format_report(report: WindowReport) -> Iterator[str]:
             low = report.exact
             yield f"exact    {low}  {over}"
         if report.witness and not report.check:
-            yield f"With a window of {low - 1} this stream loses {format_timed_fact(report.witness.lost)}:"
+            yield f"With a window of {low - 1} this stream {_format_effect(report.witness)}:"
             yield from _format_witness(report.witness)
     if report.check:
         yield from _format_verdict(report.check)
 
 
-def _format_verdict(check: WindowCheck) -> Iterator[str]:
+def _format_effect(witness: Witness) -> str:
     from tidelog.windows.witness import format_timed_fact
 
+    return f"{'gives the wrong answer' if witness.wrong else 'loses'} {format_timed_fact(witness.lost)}"
+
+
+def _format_verdict(check: WindowCheck) -> Iterator[str]:
     if check.valid:
         yield f"A window of {check.window} is valid."
     elif check.witness:
-        yield f"A window of {check.window} is not valid: this stream loses {format_timed_fact(check.witness.lost)}:"
+        yield f"A window of {check.window} is not valid: this stream {_format_effect(check.witness)}:"
         yield from _format_witness(check.witness)
     else:
         why = check.reason if check.reason == "the time ran out" else f"{check.reason}; name all objects with --objects"

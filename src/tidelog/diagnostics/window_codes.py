@@ -14,8 +14,8 @@ WINDOW_CODES = (
             "printf 'Alarm(X, T+1) :- Smoke(X, T).' > rules.tdl\ntidelog window rules.tdl --query Alarm",
         ),
         law=(
-            "a window is defined for forward-propagating rules: one time variable, in the head and in the body, "
-            "no time points, no body atom later than the head, no negation"
+            "a window is defined for forward-propagating rules: one time variable, in the head and in a body atom "
+            "that is not negated, no time points, no body atom later than the head"
         ),
     ),
     DiagnosticEntry(

@@ -7,8 +7,8 @@ of a query; `contained` compares two queries. The other modules, in the order in
 - `uniform_validity`: windows that are valid for any data, found by freezing rules (`frozen_terms`) and evaluating them
   (`pointwise_evaluation`).
 - `open_containment`: containment over all data, for queries without recursion, by unfolding and freezing.
-- `product_program`, `unrolled_product`, `product_search`: the search over known objects, with clingo
-  (`incremental_solver`); `witness` is the stream that it finds where a window loses an answer.
+- `loss_search`: the search over known objects, with clingo (`incremental_solver`), in `product_program`,
+  `unrolled_product` and `product_search`; `witness` is the stream that it finds where a window loses an answer.
 - `closed_domain`: streaming with the window that was proved for known objects.
 
 For DatalogMTL, `redundant_rules` finds rules that follow from others (`body_freezing`), and `memory_report` explains

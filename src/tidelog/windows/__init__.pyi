@@ -4,10 +4,10 @@ __all__: list[str]
 
 from tidelog.windows.forward_query import ForwardRule as ForwardRule
 from tidelog.windows.forward_query import LaggedAtom as LaggedAtom
+from tidelog.windows.loss_search import ProgressCallback as ProgressCallback
 from tidelog.windows.pointwise_evaluation import Facts as Facts
 from tidelog.windows.validity import Containment as Containment
 from tidelog.windows.validity import Objects as Objects
-from tidelog.windows.validity import ProgressCallback as ProgressCallback
 from tidelog.windows.validity import WindowCheck as WindowCheck
 from tidelog.windows.validity import WindowReport as WindowReport
 from tidelog.windows.validity import contained as contained

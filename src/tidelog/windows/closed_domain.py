@@ -21,7 +21,8 @@ from tidelog.language.syntax import TemporalLiteral, TemporalRule, Value
 from tidelog.language.tdl_translation import translate_to_mtl
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.windows.forward_query import ForwardQuery, build_forward_query
-from tidelog.windows.validity import Objects, ProgressCallback, WindowCheck, WindowReport, window
+from tidelog.windows.loss_search import ProgressCallback
+from tidelog.windows.validity import Objects, WindowCheck, WindowReport, window
 from tidelog.windows.witness import format_timed_fact
 
 if TYPE_CHECKING:
@@ -102,8 +103,9 @@ def _describe_unproved(check: WindowCheck) -> Diagnostic:
         message = f"a window of {check.window} is not proved valid: {check.reason}; answers may be lost"
         return Diagnostic("TL607", message, severity="warning")
     facts = ", ".join(map(format_timed_fact, (*check.witness.background, *check.witness.stream)))
-    lost = format_timed_fact(check.witness.lost)
-    message = f"a window of {check.window} loses answers: {lost} on the stream {facts}"
+    answer = format_timed_fact(check.witness.lost)
+    effect = "gives wrong answers" if check.witness.wrong else "loses answers"
+    message = f"a window of {check.window} {effect}: {answer} on the stream {facts}"
     return Diagnostic("TL607", message, severity="warning")
 
 

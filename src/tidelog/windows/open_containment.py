@@ -45,6 +45,8 @@ class ConjunctiveQuery:
 
 def find_obstacle(left: ForwardQuery, right: ForwardQuery) -> str | None:
     """Return why containment in `right` over all data is not decided; None if it is."""
+    if left.negates or right.negates:
+        return "the rules use negation"
     if left.ordered or right.ordered:
         return "the rules compare objects by order"
     graph: dict[str, list[str]] = {rule.predicate: [] for rule in left.rules}

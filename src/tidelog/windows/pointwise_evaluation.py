@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tidelog.language.comparisons import compare
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
-from tidelog.windows.forward_query import ForwardRule
+from tidelog.windows.forward_query import ForwardRule, LaggedAtom, order_rules
 
 #: The arguments of facts by predicate, in insertion order, so that every run gives the same result.
 Facts = dict[str, dict[tuple[Value, ...], None]]
@@ -62,33 +62,36 @@ def derive_present(
     rules: Iterable[ForwardRule], now: Facts, past: Mapping[int, Facts], rigid: Facts, compare: Comparator = compare
 ) -> None:
     """Add to `now` all facts that the temporal rules derive for the present; `past` has the earlier facts by lag."""
-    rules = [rule for rule in rules if rule.temporal]
-    grown = True
-    while grown:
-        grown = False
-        for rule in rules:
-            atoms = [(atom.args, _read_facts(atom.predicate, atom.lag, now, past, rigid)) for atom in rule.body]
-            for binding in list(find_matches(atoms, rule.comparisons, compare)):
-                grown |= add_fact(now, rule.predicate, instantiate(rule.args, binding))
 
+    def read(atom: LaggedAtom) -> dict[tuple[Value, ...], None]:
+        held = rigid if atom.lag is None else now if atom.lag == 0 else past.get(atom.lag, {})
+        return held.get(atom.predicate, {})
 
-def _read_facts(
-    predicate: str, lag: int | None, now: Facts, past: Mapping[int, Facts], rigid: Facts
-) -> dict[tuple[Value, ...], None]:
-    held = rigid if lag is None else now if lag == 0 else past.get(lag, {})
-    return held.get(predicate, {})
+    _derive(order_rules(rule for rule in rules if rule.temporal), now, read, compare)
 
 
 def derive_rigid(rules: Iterable[ForwardRule], rigid: Facts, compare: Comparator = compare) -> None:
     """Add all facts that the plain Datalog rules derive."""
-    rules = [rule for rule in rules if not rule.temporal]
-    grown = True
-    while grown:
-        grown = False
-        for rule in rules:
-            atoms = [(atom.args, rigid.get(atom.predicate, {})) for atom in rule.body]
-            for binding in list(find_matches(atoms, rule.comparisons, compare)):
-                grown |= add_fact(rigid, rule.predicate, instantiate(rule.args, binding))
+    layers = order_rules(rule for rule in rules if not rule.temporal)
+    _derive(layers, rigid, lambda atom: rigid.get(atom.predicate, {}), compare)
+
+
+def _derive(
+    layers: Iterable[Sequence[ForwardRule]],
+    facts: Facts,
+    read: Callable[[LaggedAtom], Mapping[tuple[Value, ...], None]],
+    compare: Comparator,
+) -> None:
+    """Add what rules derive, layer by layer; `read` returns the facts that an atom is matched with."""
+    for rules in layers:
+        grown = True
+        while grown:
+            grown = False
+            for rule in rules:
+                atoms = [(atom.args, read(atom)) for atom in rule.body]
+                for binding in list(find_matches(atoms, rule.comparisons, compare)):
+                    if not any(instantiate(atom.args, binding) in read(atom) for atom in rule.negated):
+                        grown |= add_fact(facts, rule.predicate, instantiate(rule.args, binding))
 
 
 def add_fact(facts: Facts, predicate: str, args: tuple[Value, ...]) -> bool:

@@ -35,10 +35,16 @@ class GroundAtom:
 
 @dataclass(frozen=True, slots=True)
 class GroundRule:
-    """An instance of a rule; `body` has each atom with its lag, which is 0 for rigid atoms."""
+    """An instance of a rule; `body` and `negated` have each atom with its lag, which is 0 for rigid atoms."""
 
     head: GroundAtom
     body: tuple[tuple[GroundAtom, int], ...]
+    negated: tuple[tuple[GroundAtom, int], ...] = ()
+
+    @property
+    def reads(self) -> tuple[tuple[GroundAtom, int], ...]:
+        """The atoms of the body, negated or not, with their lags."""
+        return self.body + self.negated
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class ProductProgram:
     @property
     def atoms(self) -> tuple[GroundAtom, ...]:
         """Every atom that occurs."""
-        parts = [atom for rule in self.rules for atom in (rule.head, *(part for part, _ in rule.body))]
+        parts = [atom for rule in self.rules for atom in (rule.head, *(part for part, _ in rule.reads))]
         goals = [atom for goal in self.goals for atom in goal if atom is not None]
         return tuple(dict.fromkeys([*parts, *goals, *self.inputs, *sorted(self.facts, key=repr)]))
 
@@ -127,14 +133,15 @@ def _find_shared_predicates(left: ForwardQuery, right: ForwardQuery) -> frozense
     facts = [{name: {f for f in q.facts if f[0] == name} for name in names} for q in (left, right)]
     alike = {name for name in names if all(table[0][name] == table[1][name] for table in (by_name, facts))}
     while True:
-        kept = {n for n in alike if all(atom.predicate in alike for rule in by_name[0][n] for atom in rule.body)}
+        kept = {n for n in alike if all(atom.predicate in alike for rule in by_name[0][n] for atom in rule.atoms)}
         if kept == alike:
             return frozenset(kept)
         alike = kept
 
 
 def _derive_possible_facts(query: ForwardQuery, objects: Sequence[Value], deadline: float | None) -> Facts:
-    """Return the facts that hold at some time on some input: those that hold if every input fact always holds."""
+    """Return the facts that may hold at some time on some input: those that hold if every input fact always holds, and
+    what is negated never."""
     found: Facts = {}
     for predicate, values in sorted(query.facts, key=lambda fact: (fact[0], [constant_order(v) for v in fact[1]])):
         add_fact(found, predicate, values)
@@ -155,14 +162,16 @@ def _instantiate_rule(rule: ForwardRule, possible: Facts, side: str, shared: fro
     atoms = [(atom.args, possible.get(atom.predicate, {})) for atom in rule.body]
     for binding in find_matches(atoms, rule.comparisons):
         head = _build_atom(rule.predicate, instantiate(rule.args, binding), side, shared)
-        body = tuple(
+        body, negated = (
             dict.fromkeys(
-                (_build_atom(atom.predicate, instantiate(atom.args, binding), side, shared), atom.lag or 0)
-                for atom in rule.body
+                (_build_atom(atom.predicate, values, side, shared), atom.lag or 0)
+                for atom in literals
+                if (values := instantiate(atom.args, binding)) in possible.get(atom.predicate, ())
             )
+            for literals in (rule.body, rule.negated)
         )
-        if (head, 0) not in body:
-            yield GroundRule(head, body)
+        if (head, 0) not in body and not body.keys() & negated.keys():
+            yield GroundRule(head, tuple(body), tuple(negated))
 
 
 def _build_atom(predicate: str, args: tuple[Value, ...], side: str, shared: frozenset[str]) -> GroundAtom:
@@ -198,7 +207,7 @@ def _keep_relevant(
     while pending:
         for rule in by_head.get(pending.pop(), ()):
             kept.append(rule)
-            for atom, lag in rule.body:
+            for atom, lag in rule.reads:
                 longest[atom] = max(longest.get(atom, 0), lag)
                 if atom not in needed:
                     needed.add(atom)

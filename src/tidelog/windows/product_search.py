@@ -92,7 +92,7 @@ class ProductStep:
         self.lost = solver.add_atoms(1)[0]
         solver.add_rules((self.now[atom], []) for atom in product.facts)
         solver.add_rules(
-            (self.now[rule.head], [self.past[part] if part[1] else self.now[part[0]] for part in rule.body])
+            (self.now[rule.head], [*map(self._literal, rule.body), *(-self._literal(part) for part in rule.negated)])
             for rule in product.rules
         )
         for left, right in product.goals:
@@ -104,6 +104,9 @@ class ProductStep:
         self._after = {literal: literal for literal in rigid.values()}
         for (atom, lag), literal in self.past.items():
             self._after[literal] = self.now[atom] if lag == 1 else self.past[atom, lag - 1]
+
+    def _literal(self, part: tuple[GroundAtom, int]) -> int:
+        return self.past[part] if part[1] else self.now[part[0]]
 
     def after(self, literal: int) -> int:
         """Return the literal whose value now is the value of a state literal after the step."""

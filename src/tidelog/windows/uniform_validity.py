@@ -4,6 +4,10 @@ A window w is uniformly valid if every rule of radius larger than w follows from
 (definition 21 of the paper). To decide whether a rule follows, it is frozen: its variables become objects that occur
 nowhere else, its body becomes facts (of derived predicates, too), and its head must be derived from them.
 
+A negated atom counts as an atom of its own: rules may use that `not A(x)` holds if the frozen body says so, and not
+otherwise. If all rules of radius larger than w follow in this sense, a stable model of the others is a stable model of
+all, and stratified rules have only one.
+
 Frozen objects compare only as the comparisons of the rule itself say. So with comparisons, a uniformly valid window may
 go unrecognised, but never the other way round.
 """
@@ -11,6 +15,7 @@ go unrecognised, but never the other way round.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from tidelog.language.comparisons import compare
 from tidelog.language.syntax import Term, Value
@@ -40,7 +45,8 @@ def follows(
     stream: dict[int, Facts] = {}
     for predicate, values in facts:
         add_fact(rigid, predicate, values)
-    for atom in rule.body:
+    rules = list(map(_name_negations, rules))
+    for atom in _name_negations(rule).body:
         facts_then = rigid if atom.lag is None else stream.setdefault(longest - atom.lag, {})
         add_fact(facts_then, atom.predicate, _freeze_args(atom.args))
     known = {
@@ -57,6 +63,12 @@ def follows(
     held = evaluate_stream(rules, rigid, stream, longest, is_known_to_hold)
     derived = held[longest] if rule.temporal else rigid
     return _freeze_args(rule.args) in derived.get(rule.predicate, ())
+
+
+def _name_negations(rule: ForwardRule) -> ForwardRule:
+    """Return a rule with an atom of another predicate in place of each negated one."""
+    named = (replace(atom, predicate=f"not {atom.predicate}") for atom in rule.negated)
+    return replace(rule, body=(*rule.body, *named), negated=())
 
 
 def _freeze_args(args: Iterable[Term]) -> tuple[Value, ...]:

@@ -47,7 +47,7 @@ def _temporal_depth(product: ProductProgram) -> int | None:
     edges = {
         ((rule.head.predicate, rule.head.side), (atom.predicate, atom.side), lag)
         for rule in product.rules
-        for atom, lag in rule.body
+        for atom, lag in rule.reads
     }
     depth = {end: 0 for head, body, _ in edges for end in (head, body)}
     for _ in range(len(depth) + 1):
@@ -77,7 +77,13 @@ class UnrolledProduct:
         for rule in product.rules:
             times = range(1 if rule.head in product.rigid else length)
             solver.add_rules(
-                (self._at(rule.head, t), [self._at(atom, t - lag) for atom, lag in rule.body])
+                (
+                    self._at(rule.head, t),
+                    [
+                        *(self._at(atom, t - lag) for atom, lag in rule.body),
+                        *(-self._at(atom, t - lag) for atom, lag in rule.negated if lag <= t),
+                    ],
+                )
                 for t in times
                 if all(lag <= t for _, lag in rule.body)
             )

@@ -3,11 +3,15 @@
 A window is valid if the query is contained in itself without the rules of a larger radius (corollary 9 of the paper).
 So every window larger than a valid one is valid, and the least valid window is 0 or the radius of a rule. These
 candidates are tried from the uniform window downwards, until one loses an answer.
+
+With negation, a window is valid if both queries have the same answers, and a larger one may be invalid: a rule that
+makes an exception may come before the rule that makes an exception to it. The exact window is then the least one from
+which on all windows are valid, which is what the search from above finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import monotonic
@@ -19,43 +23,13 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Value
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule, build_forward_query
 from tidelog.windows.incremental_solver import DeadlineExceeded
+from tidelog.windows.loss_search import ProgressCallback, find_loss, find_window_loss, replay_window
 from tidelog.windows.open_containment import find_obstacle, find_open_loss
-from tidelog.windows.product_program import build_product, count_instances
-from tidelog.windows.product_search import is_invariant, search_product
 from tidelog.windows.uniform_validity import find_uniform_window, follows
-from tidelog.windows.unrolled_product import find_shortest_loss
-from tidelog.windows.window_algorithm import run_window_algorithm
-from tidelog.windows.witness import Witness, find_witness
+from tidelog.windows.witness import Witness
 
-#: Seconds to verify a result once the search itself has finished in time.
-_GRACE_SECONDS = 10.0
 #: The fraction of the time spent on proofs; the rest is for windows below an undecided one.
 _PROOF_FRACTION = 0.8
-#: With more bits per state, or more rule instances, a search may take minutes or longer (see `make bench-window`).
-PRACTICAL_BITS = 150
-PRACTICAL_INSTANCES = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class SearchProgress:
-    """Progress of the search for one window: no answer is lost within `steps` time points.
-
-    Before the search begins, `steps` is 0. `bits` is 0 until the rules are instantiated; `instances` is an upper bound
-    on the number of their instances. `cubes` is the number of partial states excluded so far."""
-
-    window: int
-    instances: int
-    bits: int = 0
-    steps: int = 0
-    cubes: int = 0
-
-    @property
-    def practical(self) -> bool:
-        """Whether searches of this size finish within minutes."""
-        return self.bits <= PRACTICAL_BITS and self.instances <= PRACTICAL_INSTANCES
-
-
-ProgressCallback = Callable[[SearchProgress], None]
 #: Names and numbers, or text that separates them by commas, as in a fact.
 Objects = str | Iterable[str | Fraction | int]
 
@@ -74,8 +48,9 @@ class WindowCheck:
 class WindowReport:
     """How much history a query needs.
 
-    `radius` and `uniform` are valid windows for any objects. `exact` is the least valid window over the given objects:
-    a number, or its lower and upper bound if time ran out. `witness` loses an answer with a window of one less.
+    `radius` and `uniform` are valid windows for any objects. `exact` is the least valid window over the given objects
+    (with negation, the least from which on all are valid): a number, or its lower and upper bound if time ran out.
+    `witness` loses an answer, or gets a wrong one, with a window of one less.
     `widest` are the rules that determine the radius, `kept` those that determine the uniform window.
     """
 
@@ -190,7 +165,7 @@ def contained(
         if objects is None:
             found = find_open_loss(left, right, deadline)
         else:
-            found = _find_loss(left, right, _parse_objects(objects), deadline)
+            found = find_loss(left, right, _parse_objects(objects), deadline)
     except DeadlineExceeded:
         from tidelog.errors import Undecided
 
@@ -214,7 +189,7 @@ def _find_least_window(
     proving = None if deadline is None else begun + _PROOF_FRACTION * (deadline - begun)
     while lower := [w for w in windows if w < best]:
         try:
-            witness = _find_window_loss(query, lower[-1], objects, proving, progress)
+            witness = find_window_loss(query, lower[-1], objects, proving, progress)
         except DeadlineExceeded:
             return _bound_least_window(query, best, lower, objects, deadline, progress)
         if witness is not None:
@@ -242,7 +217,7 @@ def _bound_least_window(
             for window, above in reversed(list(zip(lower, [*lower[1:], best], strict=True))):
                 if above <= low:
                     break
-                witness = _find_window_loss(query, window, few, deadline, progress)
+                witness = find_window_loss(query, window, few, deadline, progress)
                 if witness is not None:
                     low, found = above, witness
             if low == best:
@@ -250,66 +225,6 @@ def _bound_least_window(
     except DeadlineExceeded:
         pass
     return (low, best), found
-
-
-def _find_window_loss(
-    query: ForwardQuery,
-    window: int,
-    objects: Sequence[Value],
-    deadline: float | None,
-    progress: ProgressCallback | None,
-) -> Witness | None:
-    """Return a replayed witness that a window loses an answer, or None if it is proved that it loses none."""
-    witness = _find_loss(query, query.restrict_to(window), objects, deadline, progress, window)
-    if witness is not None:
-        _replay((query, query.radius), (query, window), witness)
-    return witness
-
-
-def _find_loss(
-    left: ForwardQuery,
-    right: ForwardQuery,
-    objects: Sequence[Value],
-    deadline: float | None,
-    progress: ProgressCallback | None = None,
-    window: int = 0,
-) -> Witness | None:
-    """Return a shortest input on which the right query lacks an answer of the left, or None if provably there is none.
-
-    A separate solver checks the proof; the streaming algorithm checks a witness."""
-    report = progress or (lambda _: None)
-    so_far = SearchProgress(window, count_instances(left, objects) + count_instances(right, objects))
-    report(so_far)
-    product = build_product(left, right, objects, deadline)
-    so_far = replace(so_far, bits=product.bits)
-    report(so_far)
-    length, certain = find_shortest_loss(product, deadline)
-    if length is None and not certain:
-        found = search_product(
-            product, deadline, lambda steps, cubes: report(replace(so_far, steps=steps, cubes=cubes))
-        )
-        if isinstance(found, int):
-            length = found
-        elif not is_invariant(product, found, _grace_deadline(deadline)):
-            raise AssertionError("the search returned an invariant that does not hold")
-    if length is None:
-        return None
-    witness = find_witness(product, length, _grace_deadline(deadline))
-    _replay((left, left.radius), (right, right.radius), witness)
-    return witness
-
-
-def _grace_deadline(deadline: float | None) -> float | None:
-    return None if deadline is None else monotonic() + _GRACE_SECONDS
-
-
-def _replay(whole: tuple[ForwardQuery, int], part: tuple[ForwardQuery, int], witness: Witness) -> None:
-    """Check that the streaming algorithm, run for each query with its window, loses the answer of the witness."""
-    _, args, time = witness.lost
-    background = [(name, values) for name, values, _ in witness.background]
-    full, cut = (run_window_algorithm(query, window, background, witness.steps) for query, window in (whole, part))
-    if args not in full[time or 0] or args in cut[time or 0]:
-        raise AssertionError(f"this witness loses nothing: {witness}")
 
 
 def _check_window(
@@ -323,10 +238,10 @@ def _check_window(
     if report.witness is not None and check == low - 1:
         return WindowCheck(check, False, report.witness)
     try:
-        witness = _find_window_loss(query, check, report.objects, deadline, progress)
+        witness = find_window_loss(query, check, report.objects, deadline, progress)
     except DeadlineExceeded:
-        # Answers that are lost with a larger window are lost with this one, too.
-        if check < low:
+        # Answers that are lost with a larger window are lost with this one, too, unless rules have exceptions.
+        if check < low and not query.negates:
             return WindowCheck(check, False, report.witness)
         return WindowCheck(check, None, reason="the time ran out")
     return WindowCheck(check, witness is None, witness)
@@ -342,7 +257,7 @@ def _check_for_all_data(query: ForwardQuery, window: int, deadline: float | None
     except DeadlineExceeded:
         return WindowCheck(window, None, reason="the time ran out")
     if witness is not None:
-        _replay((query, query.radius), (query, window), witness)
+        replay_window(query, window, witness)
     return WindowCheck(window, witness is None, witness)
 
 

@@ -1,4 +1,4 @@
-"""Witnesses: streams on which an answer is lost.
+"""Witnesses: streams on which an answer is lost, or a wrong one is given.
 
 A witness is a shortest such stream; among these, one with the fewest facts; among these, the first in the order of
 predicates and objects.
@@ -25,7 +25,8 @@ TimedFact = tuple[str, tuple[Value, ...], int | None]
 
 @dataclass(frozen=True)
 class Witness:
-    """Background and stream facts on which the answer `lost` is missing from the output.
+    """Background and stream facts on which the answer `lost` is missing from the output; if `wrong`, on which it is in
+    the output although it does not follow.
 
     >>> Witness((("Succ", ("low", "high"), None),), (("Brst", ("a", "b"), 0),), ("Black", ("a",), 0)).to_json()
     {'background': ['Succ(low,high)'], 'stream': ['Brst(a,b,0)'], 'lost': 'Black(a,0)'}
@@ -34,13 +35,14 @@ class Witness:
     background: tuple[TimedFact, ...]
     stream: tuple[TimedFact, ...]
     lost: TimedFact
+    wrong: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return the facts as text in temporal Datalog, ready for JSON."""
         return {
             "background": [format_timed_fact(fact) for fact in self.background],
             "stream": [format_timed_fact(fact) for fact in self.stream],
-            "lost": format_timed_fact(self.lost),
+            "wrong" if self.wrong else "lost": format_timed_fact(self.lost),
         }
 
     @property
