@@ -56,6 +56,14 @@ FILES = [
         {"d.facts": "Reading(t1,90)@0\n"},
     ),
     Mistake("materialise - -", "standard input (-) can be read only once"),
+    Mistake("materialise rules.dmtl Reading.xlsx", "save the sheet as CSV: Reading.csv", {"Reading.xlsx": "PK"}),
+    Mistake(STREAM.replace("csv", "ods"), "save the sheet as CSV: Reading.csv", {"Reading.ods": "PK"}),
+    Mistake("infer Reading.xls", "save the sheet as CSV: Reading.csv", {"Reading.xls": "PK"}),
+    Mistake(
+        "materialise rules.dmtl Reading.txt",
+        "the name of a table ends with .csv, .tsv, .jsonl, .ndjson, .json or .parquet",
+        {"Reading.txt": READINGS},
+    ),
     Mistake("test", "there are no tests in this folder"),
 ]
 OPTIONS = [
@@ -103,6 +111,9 @@ TABLES = [
     table("turbine,celsius,when\nt1,90,2026-01-31\n", 'write time = "when" into a schema'),
     table("turbine,celsius,time\nt1,90,0\nt2,90,2026-01-31\n", "some times are dates, like Reading(t2,90)@2026-01-31"),
     table("turbine,celsius,start\nt1,90,0\n", "one `time` for points in time, or `start` and `end` for intervals"),
+    table("turbine;celsius;time\nt1;90,5;0\n", "columns are separated by commas in .csv"),
+    table("", "the first line of a table names its columns"),
+    table("turbine,celsius,minute,time\nt1,90,3,0\n", "its arguments are the columns turbine, celsius and minute"),
     table("t1,90,0\n", "put a line with the names of the columns first"),
     table("turbine,celsius,time\nt1,90,noon\n", "column `time`: `noon` is not a time"),
     table("turbine,celsius,start,end\nt1,90,5,3\n", "column `start`: the interval is empty"),
@@ -148,6 +159,10 @@ RULE_TEXT = [
     rule("Hot(T) :- Reading(T, Celsius).", "error[TL111]", "check r.dmtl --strict"),
     rule("Hot(T) :- Reeding(T, _).", "did you mean Reading?", "materialise r.dmtl Reading.csv", 0),
     rule("Hot(T) :- Reeding(T, _).", "error[TL112]", "entails r.dmtl Reading.csv Hot(t1)@0 --strict"),
+    rule("Hot(t) :- Reading(t, _).", "write T if a variable is meant", BATCH.replace("rules", "r"), 0),
+    rule("Hot(t) :- Reading(t, _).", "error[TL125]", f"{BATCH} --strict".replace("rules", "r")),
+    rule("Hot(X) :- Reading(X, c).", "write C if a variable is meant", BATCH.replace("rules", "r"), 0),
+    rule('Hot(X) :- Reading(X, C), C > "80".', "write 80 if a number is meant", BATCH.replace("rules", "r"), 0),
     rule(
         "Hot(T) :- Reading(T, _), not Cold(T).", "its negation always holds", f"{BATCH} --strict".replace("rules", "r")
     ),
@@ -236,6 +251,28 @@ def test_predicates_of_rules_that_the_query_does_not_need_are_not_mentioned(proj
     project.write("rules.dmtl", RULES + "Cold(T) :- Frost(T).\n")
     assert project("materialise", "rules.dmtl", "Reading.csv", "--query", "Hot").err == ""
     assert "Frost has neither rules nor facts" in project("materialise", "rules.dmtl", "Reading.csv").err
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "Hot(t1) :- Reading(t1, _).",  # a constant of the data
+        "Hot(X, high) :- Reading(X, C), C > 80. Alarm(high) :- Hot(X, high).",  # a constant that rules derive
+        "Hot(X) :- Reading(X, C), X != t9.",  # a constant that occurs once
+        'Hot("T 9") :- Reading("T 9", _).',  # no name
+    ],
+)
+def test_constants_that_are_meant_are_not_mentioned(project: Shell, rules: str) -> None:
+    project.write("rules.dmtl", rules)
+    assert "TL125" not in project("materialise", "rules.dmtl", "Reading.csv").err
+
+
+def test_a_table_in_another_encoding_is_named_as_such(project: Shell) -> None:
+    (project.folder / "Reading.csv").write_bytes("turbine,celsius,time\ntür,90,0\n".encode("latin-1"))
+    ran = project("materialise", "rules.dmtl", "Reading.csv")
+    assert ran.code == 2
+    assert "Reading.csv:2:1: error[TL207]: this row is not UTF-8 text" in ran.err
+    assert "law: tables are UTF-8 text" in ran.err
 
 
 def test_a_strict_stream_ends_at_facts_that_no_rule_reads(project: Shell) -> None:

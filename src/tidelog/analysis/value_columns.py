@@ -87,7 +87,16 @@ def describe_conflict(left: ValueColumn, right: ValueColumn, place: Place | None
     """Build the warning for two columns of different types that meet for a reason."""
     number, text = (left, right) if right.type == "text" or left.type == "number" else (right, left)
     message = f"{describe_values(number)}, and {describe_values(text, number)}, but {reason}"
-    return Diagnostic("TL208", message, place, severity="warning")
+    return Diagnostic("TL208", message, place, help=_suggest_constant(text), severity="warning")
+
+
+def _suggest_constant(text: ValueColumn) -> str | None:
+    """Suggest what to write instead of a constant of a rule that is text: a number without quotes, or a variable."""
+    if text.predicate or text.source != "constant" or text.column is None:
+        return None
+    if text.numeric_text:
+        return f"write {json.loads(text.column)} if a number is meant"
+    return f"write {text.column[0].upper()}{text.column[1:]} if a variable is meant" if text.column[0] != '"' else None
 
 
 def describe_values(column: ValueColumn, beside: ValueColumn | None = None) -> str:

@@ -17,7 +17,7 @@ from tidelog.language.program import Program
 from tidelog.language.queries import Query
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
-from tidelog.language.wording import plural
+from tidelog.language.wording import join_words, plural
 from tidelog.timeline.interval import Time, TimelineName
 
 if TYPE_CHECKING:
@@ -77,10 +77,17 @@ def require_arities(arities: Mapping[str, int], data: Dataset, asked: Iterable[F
                     "TL102",
                     f"{name} has {plural(arity, 'argument')} in {where}, but {plural(expected, 'argument')} {also}",
                     help="correct the facts, or give one of the two predicates another name; in a table every column "
-                    "is an argument but `time`, or `start`, `end` and `closed`",
+                    f"is an argument but `time`, or `start`, `end` and `closed`{_list_columns(data, name, arity)}",
                 )
             )
     _raise_all(wrong)
+
+
+def _list_columns(data: Dataset, predicate: str, arity: int) -> str:
+    """List the columns of a table that are arguments, as the end of a sentence."""
+    columns = {source.position: source.column for source in data.sources if source.predicate == predicate}
+    names = [columns.get(position) for position in range(arity)]
+    return f": its arguments are the columns {join_words(filter(None, names))}" if names and all(names) else ""
 
 
 def require_integer_times(data: Dataset, engine: EngineName) -> None:

@@ -35,6 +35,7 @@ CHUNK = 1 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WITH_PREDICATE = re.compile(r"([^=/\\]+)=(.+)", re.DOTALL)
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _TABLES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -193,6 +194,7 @@ def read_cells_of(path: str) -> tuple[Cells, str]:
 
     source = parse_path(path)
     if source.form is None:
+        require_fact_text(source)
         law = f"tables end with {', '.join(_TABLES)}; other files are fact text, which needs no schema"
         raise TidelogError(Diagnostic("TL207", f"{source.path} is not a table", law=law))
     data = read_input(source.path)
@@ -258,8 +260,12 @@ def read_table_bytes(
     return read_table_text(TableText(formats), data, symbols, bad_rows)
 
 
-def require_no_predicate(source: Source) -> None:
-    """Refuse a predicate in front of fact text, which names its own."""
+def require_fact_text(source: Source) -> None:
+    """Refuse a spreadsheet, which is no text, and a predicate in front of fact text, which names its own."""
+    stem, dot, suffix = source.path.rpartition(".")
+    if dot + suffix.lower() in _SPREADSHEETS:
+        problem = f"{source.path} is a spreadsheet, which tidelog does not read"
+        raise TidelogError(Diagnostic("TL207", problem, help=f"save the sheet as CSV: {stem}.csv"))
     if source.predicate is not None:
         raise TidelogError(
             Diagnostic(
@@ -274,7 +280,7 @@ def require_no_predicate(source: Source) -> None:
 def _load_text(source: Source, symbols: Symbols, ordered: bool, bad_rows: BadRows | None) -> Columns:
     from tidelog.data.fact_scanner import scan_chunks
 
-    require_no_predicate(source)
+    require_fact_text(source)
     path = source.path
     name = name_source(path)
     if bad_rows is None:

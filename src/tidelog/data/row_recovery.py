@@ -21,8 +21,9 @@ from tidelog.data.fact_scanner import scan_facts
 from tidelog.data.json_lines import refuse_repeated_keys
 from tidelog.data.relation import EMPTY, Columns, combine, shift_order
 from tidelog.data.symbol_table import Symbols
-from tidelog.data.table_cells import Cells
+from tidelog.data.table_cells import Cells, check_header
 from tidelog.errors import TidelogError
+from tidelog.language.wording import plural
 
 if TYPE_CHECKING:
     from tidelog.data.table_reader import TableFormat
@@ -34,6 +35,7 @@ _LAWS = {
     "tsv": "every row of a table has one value per column",
     "jsonl": "JSON Lines has one object per line, all with the same keys, and its values are numbers or text",
 }
+_NOT_UTF8 = "this row is not UTF-8 text"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -175,8 +177,17 @@ def _fits_header(table: TableText, row: bytes) -> bool:
 def _remove_misshapen(table: TableText, rows: list[Row]) -> tuple[list[BadRow], list[Row]]:
     """Return the rows that do not have the shape of the others, and those that do."""
     reasons, columns = _check_objects(rows, table.columns) if table.form == "jsonl" else (_check_cells(table, rows), {})
+    laws = {_NOT_UTF8: "tables are UTF-8 text: save this one as UTF-8"}
     bad = [
-        BadRow(table.path, rows[i].line, reason, rows[i].text, "TL207", _LAWS[table.form], columns.get(i, 1))
+        BadRow(
+            table.path,
+            rows[i].line,
+            reason,
+            rows[i].text,
+            "TL207",
+            laws.get(reason, _LAWS[table.form]),
+            columns.get(i, 1),
+        )
         for i, reason in reasons.items()
     ]
     return bad, [row for i, row in enumerate(rows) if i not in reasons]
@@ -186,20 +197,21 @@ def _check_cells(table: TableText, rows: list[Row]) -> dict[int, str]:
     """Find the rows of CSV that are no text, have an open quotation mark, or not as many cells as the header."""
     delimiter = _DELIMITERS[table.form]
     header = next(csv.reader([table.header.decode(errors="replace")], delimiter=delimiter), [])
+    check_header(header, delimiter, table.path)
     reasons: dict[int, str] = {}
     for i, row in enumerate(rows):
         try:
             text = row.data.decode()
         except UnicodeDecodeError:
-            reasons[i] = "this row is not UTF-8 text"
+            reasons[i] = _NOT_UTF8
             continue
         if text.count('"') % 2:
             reasons[i] = "a quotation mark is not closed"
             continue
         cells = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter), [])
         if len(cells) != len(header):
-            count = f"{len(cells)} value{'' if len(cells) == 1 else 's'}"
-            reasons[i] = f"this row has {count}, but the table has {len(header)} columns"
+            count = plural(len(cells), "value")
+            reasons[i] = f"this row has {count}, but the table has {plural(len(header), 'column')}"
     return reasons
 
 
@@ -215,7 +227,7 @@ def _check_objects(rows: list[Row], columns_read: frozenset[str] | None) -> tupl
             reasons[i], columns[i] = error.msg, min(error.pos, len(row.text)) + 1
             continue
         except (UnicodeDecodeError, RecursionError):
-            reasons[i] = "this row is not UTF-8 text"
+            reasons[i] = _NOT_UTF8
             continue
         except ValueError as error:  # a key that occurs twice
             reasons[i] = str(error)

@@ -66,7 +66,7 @@ def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
 
     start = io.StringIO(data[: 1 << 16].decode(errors="replace"), newline="")
     header = next(csv.reader(start, delimiter=delimiter), [])
-    _check_header(header, delimiter, path)
+    check_header(header, delimiter, path)
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(use_threads=False),
@@ -80,7 +80,7 @@ def _read_csv(data: bytes, delimiter: str, path: str) -> Any:
     )
 
 
-def _check_header(header: list[str], delimiter: str, path: str) -> None:
+def check_header(header: list[str], delimiter: str, path: str) -> None:
     """Raise TL205 if the first line of a table names no columns, or has another mark between them."""
     if len(header) == 1 and (mark := re.search("[;|,\t]", header[0])):
         shown = {"\t": "a tab"}.get(mark[0], f"`{mark[0]}`")
@@ -111,4 +111,6 @@ def read_parquet_batches(source: BinaryIO, path: str) -> Iterator[Cells]:
 def _unreadable(path: str, form: str, error: Exception) -> TidelogError:
     reason = str(error).strip().split("\n")[0]
     help = "the file is damaged, or was not written to its end" if form == "parquet" else None
+    if reason == "Empty CSV file":
+        reason, help = "it is empty", "the first line of a table names its columns"
     return TidelogError(Diagnostic("TL207", f"cannot read {path}: {reason}", help=help))

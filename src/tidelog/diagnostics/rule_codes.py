@@ -293,4 +293,15 @@ RULE_CODES = (
             "month, day or hour"
         ),
     ),
+    DiagnosticEntry(
+        "TL125",
+        "a lower-case name that is in no fact",
+        Example(
+            "situation",
+            "a rule says `Hot(t) :- High(t).`, and no fact mentions a constant t.",
+            "Hot(T) :- High(T).",
+        ),
+        law="names that start upper-case are variables, and others are constants",
+        note="A warning. It is given for names that several atoms of a rule share.",
+    ),
 )

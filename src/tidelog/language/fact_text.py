@@ -46,6 +46,8 @@ _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 #: Shown with every mistake in a fact, in its time or interval as well.
+_BETWEEN_CELLS = (",", ";", "|", "\t")
+_TABLE_HELP = "the name of a table ends with .csv, .tsv, .jsonl, .ndjson, .json or .parquet"
 _FACT_LAW = CATALOGUE["TL201"].law
 
 
@@ -220,7 +222,10 @@ class _FactReader:
     def unexpected_input(self, wanted: str) -> TidelogError:
         at = self.at + len(self.text[self.at :]) - len(self.text[self.at :].lstrip())
         found = f"`{self.text[at]}`" if at < len(self.text) else "the end"
-        return self.error("TL201", f"expected {wanted}, found {found}", at, _suggest_help(self.text[at : at + 2]))
+        help = _suggest_help(self.text[at : at + 2])
+        if "(" not in self.text and self.text[self.at : at + 1].strip(" ")[:1] in _BETWEEN_CELLS:
+            help = _TABLE_HELP
+        return self.error("TL201", f"expected {wanted}, found {found}", at, help)
 
     def arguments(self) -> tuple[list[Value], list[int]]:
         """Read the values, with the position at which each begins."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidelog.data.bad_rows import BadRows
-from tidelog.data.data_files import name_source, parse_path, require_no_predicate, strip_predicate
+from tidelog.data.data_files import name_source, parse_path, require_fact_text, strip_predicate
 from tidelog.data.dataset import Dataset
 from tidelog.data.fact_scanner import scan_facts
 from tidelog.data.row_recovery import scan_good_lines
@@ -43,7 +43,7 @@ class LineDecoder:
         source = parse_path(path)
         self.path, self.name, self._bad_rows = path, name_source(path), bad_rows
         if source.form is None:
-            require_no_predicate(source)
+            require_fact_text(source)
         self.table = TableLines(source, schema) if source.form else None
 
     @property
