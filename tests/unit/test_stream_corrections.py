@@ -224,6 +224,22 @@ def test_feeding_and_pushing_give_the_same_changes() -> None:
     assert texts(fed.finish()) == texts(pushed.finish())
 
 
+@pytest.mark.parametrize(
+    "rules", [WINDOW, EXCEPT, "Q(X) :- N = count[0,5]{ P(X) }, N >= 2, not R(X)."], ids=["window", "negation", "count"]
+)
+def test_late_facts_of_one_key_in_several_steps_of_a_feed_each_correct_it(rules: str) -> None:
+    lines = ["P(b)@0", "P(a)@10", "P(a)@4", "P(b)@11", "P(b)@7", "P(a)@12", "P(a)@5", "R(a)@4", "P(b)@13", "R(b)@8"]
+    lines += ["P(a)@14", "P(a)@5", "P(c)@9", "P(b)@15", "R(a)@6", "P(c)@3", "P(c)@30", "P(c)@12"]
+    fed, pushed = make(rules), make(rules)
+    found = [sorted(texts(step)) for step in fed.feed(tl.Dataset.parse("\n".join(lines), ordered=True))]
+    clocks = [[int(line[5:]) for line in lines[: number + 1]] for number in range(len(lines))]
+    steps: dict[int, list[str]] = {}
+    for line, seen in zip(lines, clocks, strict=True):
+        steps.setdefault(max(seen), []).append(line)
+    assert found == [sorted(push(pushed, clock, *facts)) for clock, facts in steps.items()]
+    assert sorted(texts(fed.finish())) == sorted(texts(pushed.finish()))
+
+
 def test_states_hold_everything_that_can_be_corrected() -> None:
     reasoner = make(EXCEPT, delay=2)
     for t in range(40):

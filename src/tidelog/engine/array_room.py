@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tidelog.engine.agenda import HEAPS, Agenda
 from tidelog.engine.store_tables import Array
 
 #: Arrays with fewer rows than the first are quadrupled when they are full, since every time that one is full a call of
@@ -28,3 +29,23 @@ def enlarge(array: Array, rows: int) -> Array:
     larger = np.empty((max(rows, int(len(array) * factor)), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def copy_used(array: Array, rows: int) -> Array:
+    """Return an array with the same room and a copy of the first rows; the others are zero."""
+    made = np.zeros(array.shape, array.dtype)  # pages that are not touched cost nothing
+    made[:rows] = array[:rows]
+    return made
+
+
+def copy_agenda(agenda: Agenda, atoms: int) -> Agenda:
+    """Return a copy of an agenda for this many atoms, with the same room."""
+    listed, scheduled = int(agenda.lengths[:HEAPS].max()), int(agenda.lengths[HEAPS:].max())
+    return Agenda(
+        copy_used(agenda.flags, atoms),
+        copy_used(agenda.first, atoms),
+        copy_used(agenda.lists, listed),
+        copy_used(agenda.times, scheduled),
+        copy_used(agenda.atoms, scheduled),
+        agenda.lengths.copy(),
+    )

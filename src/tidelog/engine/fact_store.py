@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidelog.compiler.opcodes import Code
 from tidelog.engine import agenda, plan_machine, retention, store_tables
-from tidelog.engine.array_room import enlarge, leave_room
+from tidelog.engine.array_room import copy_agenda, copy_used, enlarge, leave_room
 from tidelog.numeric.rows import Rows as Rows
 from tidelog.numeric.rows import has_few_atoms
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -35,6 +35,7 @@ LOAD_BATCH = 1 << 15
 _LONGEST_SPARE = 1 << 20
 
 _ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
+_COUNTS = [store_tables.N_ATOMS, store_tables.N_ARGS, store_tables.N_IV, store_tables.N_ENTRIES]
 
 
 class AllowanceExceeded(Exception):
@@ -271,10 +272,13 @@ class Store:
 
     def copy(self) -> Store:
         """Return an independent copy."""
-        other = copy(self)
-        for name in ("preds", "atoms", "args", "table", "entries", "keys", "iv", "meta", "later", "log"):
+        other, meta = copy(self), self.meta
+        for name in ("preds", "table", "keys", "meta", "log"):
             setattr(other, name, getattr(self, name).copy())
-        other.agenda = agenda.Agenda(*(array.copy() for array in self.agenda))
+        for name, count in zip(("atoms", "args", "iv", "entries"), meta[_COUNTS].tolist(), strict=True):
+            setattr(other, name, copy_used(getattr(self, name), count))
+        other.later = copy_used(self.later, self.later_end)
+        other.agenda = copy_agenda(self.agenda, int(meta[store_tables.N_ATOMS]))
         return other
 
     def watch(self, watched: Mapping[int, int]) -> None:

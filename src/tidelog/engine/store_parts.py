@@ -38,15 +38,19 @@ from tidelog.timeline.grid import NEG_INF, POS_INF, STANDING_END
 Bools = NDArray[np.bool_]
 
 
-def take_part(store: Store, positions: Int64s, wanted: Bools) -> Store:
-    """Return a store with the facts of some keys and all shared ones; facts that stand end where they are known."""
+def take_part(store: Store, positions: Int64s, wanted: Bools, room: int) -> Store:
+    """Return a store with the facts of some keys and all shared ones, and room for this many more.
+
+    Facts that stand end where they are known.
+    """
     part = copy(store)
     part.preds, part.meta = store.preds.copy(), store.meta.copy()
     n_atoms = int(store.meta[N_ATOMS])
     found = np.empty(n_atoms, np.int32)
-    count, n_args, room = _find_part(store.atoms, store.args, n_atoms, store.preds, positions, wanted, found)
-    part.atoms = np.zeros((count + 64, store.atoms.shape[1]), np.int32)
-    part.args, part.iv = np.zeros(n_args + 256, np.int32), np.zeros((room + 64, 2), np.int64)
+    count, n_args, n_iv = _find_part(store.atoms, store.args, n_atoms, store.preds, positions, wanted, found)
+    more, widest = room + 64, int(store.preds[:, ARITY].max(initial=1))
+    part.atoms = np.zeros((count + more, store.atoms.shape[1]), np.int32)
+    part.args, part.iv = np.zeros(n_args + widest * more, np.int32), np.zeros((n_iv + 2 * more, 2), np.int64)
     _copy_atoms(found, count, store.preds, store.atoms, store.args, store.iv, part.meta, part.atoms, part.args, part.iv)
     part.meta[store_tables.FREE :] = -1
     part.preds[:, SIZE] = np.bincount(part.atoms[:count, PRED], minlength=len(part.preds))

@@ -263,7 +263,7 @@ def feed_corrections(
         if evaluation.at[NOW] == NEG_INF:
             rows = _take_background(reasoner, corrections, rows[0]), rows[1]
         feed = Feed(reasoner, corrections, rows, length, last, Stand.of(evaluation), reasoner.version)
-        seen = [int(corrections.start_positions(relation).max()) for relation in rows[0].values()]
+        seen = [int(corrections.start_positions(r).max(initial=NEG_INF)) for r in rows[0].values()]
         for record in _feed_rows(feed):
             yield record
             if feed.is_outdated:
@@ -291,6 +291,8 @@ def _feed_rows(feed: Feed) -> Iterator[ChangeStep]:
 
 def _take_background(reasoner: Reasoner, corrections: Corrections, rows: Relations) -> Relations:
     """Take the facts without a start that come before all others, which cannot be corrected; return the others."""
+    if all(int(r.lo.min(initial=POS_INF)) > NEG_INF for r in rows.values()):
+        return rows
     timed = [order_of(r)[r.lo > NEG_INF].min(initial=POS_INF) for r in rows.values()]
     first = min(timed, default=POS_INF)
     early = {key: r.select(order_of(r) < first) for key, r in rows.items()}

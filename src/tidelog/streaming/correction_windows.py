@@ -3,15 +3,15 @@
 Where a query falls apart by keys (`key_replay`), a late fact changes the answers about its key only. So the evaluation
 takes all steps of a window in order, as if no fact were late. The keys with late facts are evaluated a second time, all
 of them together, from a checkpoint on and with their late facts in place. Up to the step in which the late facts of a
-key arrive, its answers are those of the first evaluation; from then on, they are those of the second one. A window ends
-before the late facts of a key for the second time.
+key arrive, its answers are those of the first evaluation; from then on, they are those of the second one. The few keys
+with late facts in a second step are evaluated in a second round, with all of these facts in place, and so on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-#: The most steps, rows and keys with late facts in a window.
-MAX_STEPS, MAX_ROWS, MAX_KEYS = 1 << 13, 1 << 16, 1 << 10
+#: The most steps, rows and keys with late facts in a window, and the most corrections of one key.
+MAX_STEPS, MAX_ROWS, MAX_KEYS, MAX_ROUNDS = 1 << 13, 1 << 17, 1 << 11, 8
 #: Late facts that are looked at together, since windows often end soon.
 FEW = 256
 #: A delay on the grid with which nothing is late.
@@ -82,14 +82,25 @@ class LateRows:
                 key[mine] = -2 if position is None else rows.args[position][arrived.row[arrival[mine]]]
         return LateRows(arrival, np.searchsorted(arrived.begins, arrival, "right") - 1, key)
 
+    def select(self, steps: dict[int, int], first: int, stop: int) -> Int64s:
+        """Return the arrivals from one step to before another that belong to keys, each up to a step of its own."""
+        begin, end = np.searchsorted(self.step, [first, stop]).tolist()
+        last = np.full(int(self.key.max(initial=-1)) + 1, -1, np.int64)
+        last[list(steps)] = list(steps.values())
+        key, step = self.key[begin:end], self.step[begin:end]
+        return self.arrival[begin:end][(key >= 0) & (step <= last[key])]
+
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """Steps from `first` to `stop`, and the step in which each key is corrected."""
+    """Steps from `first` to `stop`, and by round the step in which each key is corrected.
+
+    The first round has all keys with late facts, the second one those with late facts in a second step, and so on.
+    """
 
     first: int
     stop: int
-    steps: dict[int, int]
+    rounds: list[dict[int, int]]
 
 
 def plan_window(arrived: Arrived, late: LateRows, first: int) -> WindowPlan | None:
@@ -98,18 +109,24 @@ def plan_window(arrived: Arrived, late: LateRows, first: int) -> WindowPlan | No
     hard = np.flatnonzero(arrived.is_hard[first:stop])
     stop = first + int(hard[0]) if len(hard) else stop
     stop = min(stop, int(np.searchsorted(arrived.begins, arrived.begins[first] + MAX_ROWS)))
-    steps: dict[int, int] = {}
+    rounds: list[dict[int, int]] = [{}]
+    corrected: dict[int, int] = {}
     begin, end = np.searchsorted(late.step, [first, stop]).tolist()
     for step, key in chain.from_iterable(
         zip(late.step[place : min(place + FEW, end)].tolist(), late.key[place : place + FEW].tolist(), strict=False)
         for place in range(begin, end, FEW)
     ):
-        if key == -2 or steps.get(key, step) != step or len(steps) == MAX_KEYS:
+        count = corrected.get(key, 0)
+        if key == -1 or (count and rounds[count - 1][key] == step):
+            continue
+        if key == -2 or count == MAX_ROUNDS or (not count and len(corrected) == MAX_KEYS):
             stop = step
             break
-        if key >= 0:
-            steps[key] = step
-    return WindowPlan(first, stop, {key: step for key, step in steps.items() if step < stop}) if stop > first else None
+        if count == len(rounds):
+            rounds.append({})
+        rounds[count][key], corrected[key] = step, count + 1
+    kept = [{key: step for key, step in steps.items() if step < stop} for steps in rounds]
+    return WindowPlan(first, stop, [steps for steps in kept if steps]) if stop > first else None
 
 
 @dataclass
@@ -139,10 +156,10 @@ class Window:
 
     def note(self) -> None:
         """Note the rows and the answers of all steps."""
-        corrections, keys = self.corrections, set(self.plan.steps)
-        if keys and corrections.plan is not None:
-            replace_answers(corrections, corrections.plan, self.place, keys, self.changes.corrected)
-            corrections.replays += len(set(self.plan.steps.values()))
+        corrections, rounds = self.corrections, self.plan.rounds
+        if rounds and corrections.plan is not None:
+            replace_answers(corrections, corrections.plan, self.place, set(rounds[0]), self.changes.corrected)
+            corrections.replays += len({step for steps in rounds for step in steps.values()})
         for key, relation in self.late.items():
             corrections.ledger.insert(key, relation, corrections.epoch)
         corrections.note_in_order(self.rows, self.changes.plain, self.words)
@@ -204,6 +221,19 @@ class Found:
         return Found(self.rows, np.searchsorted(ended, self.rows.hi, "right"))
 
 
+@dataclass(frozen=True)
+class Round:
+    """An evaluation of some keys: the step of the window from which on its answers count, by key, and these answers.
+
+    `earlier` are the answers from before the window, since the checkpoint.
+    """
+
+    steps: dict[int, int]
+    part: Part
+    earlier: Rows
+    found: Found
+
+
 def evaluate_window(
     corrections: Corrections, keys: KeyPlan, arrived: Arrived, late: LateRows, plan: WindowPlan, length: int
 ) -> Window | None:
@@ -223,29 +253,32 @@ def evaluate_window(
         # Aggregations cost much in every step: as in a stream without corrections, take many at once.
         batch = join_steps(batch, np.array([len(clocks) - 1]))
     begin = evaluation.at.copy()
+    place, rounds = len(corrections.checkpoints) - 1, []
     try:
         found, taken = _run_steps(evaluation, batch.todo)
         complete_evaluation(evaluation)
-        place, part, again = len(corrections.checkpoints) - 1, None, None
-        if plan.steps:
+        if plan.rounds:
             first_late = min(int(corrections.first_positions(r).min()) for r in late_rows.values())
-            place = find_base(corrections, set(plan.steps), first_late, POS_INF)
-            part, again = _evaluate_again(corrections, keys, place, set(plan.steps), late_rows, batch.todo, begin)
-            if part is None or not is_same_position(part.at, evaluation.at):
+            place = find_base(corrections, set(plan.rounds[0]), first_late, POS_INF)
+        for steps in plan.rounds:
+            mine = arrived.gather(late.select(steps, plan.first, plan.stop))
+            again = _evaluate_again(corrections, keys, place, steps, mine, batch.todo, begin)
+            if again is None or not is_same_position(again.part.at, evaluation.at):
                 go_back(evaluation, before)
                 return None
+            rounds.append(again)
     except TidelogError:
         go_back(evaluation, before)
         return None
     if evaluation.numbers is not None:
         ended = np.maximum(clocks - 1 - evaluation.task.longest, begin[FRONTIER]) - evaluation.task.ahead
-        found, again = found.place(ended), None if again is None else again.place(ended)
+        found = found.place(ended)
+        rounds = [replace(again, found=again.found.place(ended)) for again in rounds]
         taken = np.repeat(taken[-1:], len(clocks), axis=0)
         taken[:, TOOK] //= len(clocks)
-    steps = {key: step - plan.first for key, step in plan.steps.items()}
-    if part is not None:
-        part.replace_in(evaluation, keys, mark_keys(evaluation, steps))
-    changes = _compare(corrections, keys, steps, place, found, again, part, len(clocks))
+    for again in rounds:
+        again.part.replace_in(evaluation, keys, mark_keys(evaluation, again.steps))
+    changes = _compare(corrections, keys, plan.first, place, found, rounds, len(clocks))
     words = len(batch.todo.records)
     return Window(corrections, arrived, plan, before, changes, taken, clocks, rows, late_rows, place, words)
 
@@ -267,17 +300,14 @@ def _evaluate_again(
     corrections: Corrections,
     plan: KeyPlan,
     place: int,
-    keys: set[int],
+    steps: dict[int, int],
     late: Relations,
     todo: Todo,
     begin: Int64s,
-) -> tuple[Part | None, Found | None]:
-    """Evaluate the steps for some keys, with their late facts in place; return the result, and answers in the steps.
-
-    The answers of the result are those from before.
-    """
+) -> Round | None:
+    """Evaluate the steps for some keys, with their late facts in place; None if that is not possible."""
     evaluation, base = corrections.evaluation, corrections.checkpoints[place]
-    wanted = mark_keys(evaluation, keys)
+    wanted = mark_keys(evaluation, steps)
     rows, ahead = corrections.ledger.select_keys(base.epoch, plan.arguments, wanted), {}
     for key, relation in late.items():
         begun = corrections.first_positions(relation) <= begin[NOW]
@@ -285,16 +315,20 @@ def _evaluate_again(
             rows[key] = join_relations([*([rows[key]] if key in rows else []), relation.select(begun)])
         ahead[key] = relation.select(~begun)
     own = _select_steps(corrections, plan, wanted, todo, ahead)
-    with evaluate_apart(evaluation, plan, base.mark, wanted) as part:
+    expected = sum(map(len, rows.values())) + len(own.records) // 4
+    with evaluate_apart(evaluation, plan, base.mark, wanted, expected) as part:
         earlier = evaluation.no_answers()
         if begin[NOW] > NEG_INF:
             earlier, _ = corrections.run_rows(rows, int(begin[NOW]), bool(begin[CLOSED] >= begin[NOW]))
         complete_evaluation(evaluation)
         if not is_same_position(evaluation.at, begin):
-            return None, None
+            return None
         found, _ = _run_steps(evaluation, own)
         complete_evaluation(evaluation)
-        return Part(part, evaluation.at.copy(), evaluation.numbers, earlier), found
+        result = Part(part, evaluation.at.copy(), evaluation.numbers, earlier)
+    wanted = mark_keys(evaluation, steps)
+    mine = found.where(wanted[found.rows.args[plan.answer]])
+    return Round(steps, result, select_answers(TimedRows.of(earlier), plan, wanted).rows, mine)
 
 
 def _select_steps(corrections: Corrections, plan: KeyPlan, wanted: Bools, todo: Todo, late: Relations) -> Todo:
@@ -346,42 +380,49 @@ def _select_records(
 def _compare(
     corrections: Corrections,
     plan: KeyPlan,
-    steps: dict[int, int],
+    first: int,
     place: int,
     found: Found,
-    again: Found | None,
-    part: Part | None,
+    rounds: list[Round],
     count: int,
 ) -> WindowChanges:
-    """Compare the answers of both evaluations; `steps` says in which step each key is corrected."""
+    """Compare the answers of the evaluation in order with those of the rounds; `first` is the first step."""
     evaluation = corrections.evaluation
-    arity, denominator = evaluation.task.arity, evaluation.grid.denominator
-    turn = np.full(len(evaluation.symbols), POS_INF, np.int64)
-    turn[list(steps)] = list(steps.values())
-    wanted = turn < POS_INF
-    due = turn[found.rows.args[plan.answer]]
-    kept, removed, added = found.where(found.step < due), [], [found.where(found.step < due)]
-    corrected = TimedRows(Rows.empty(arity), denominator)
-    if part is not None and again is not None:
-        mine = again.where(wanted[again.rows.args[plan.answer]])
-        due = turn[mine.rows.args[plan.answer]]
-        added.append(mine.where(mine.step >= due))
-        earlier = select_answers(TimedRows.of(part.found), plan, wanted).rows
-        new = Rows.concatenate([earlier, mine.rows.where(mine.step < due)], arity)
-        known = corrections.answers.select_keys(corrections.checkpoints[place].epoch, plan.answer, wanted)
-        given = kept.rows.where(wanted[kept.rows.args[plan.answer]])
-        old = Rows.concatenate([*(some.rows for some in known), given], arity)
-        gone, fresh = find_differences(old, new)
-        gone_rows, fresh_rows = old.where(gone), new.where(fresh)
-        removed.append(Found(gone_rows, turn[gone_rows.args[plan.answer]]))
-        added.append(Found(fresh_rows, turn[fresh_rows.args[plan.answer]]))
-        corrected = TimedRows(Rows.concatenate([earlier, mine.rows], arity), denominator)
-    plain = found.rows.where(~wanted[found.rows.args[plan.answer]])
+    arity, column = evaluation.task.arity, plan.answer
+    # By round and constant, the step from which on its answers count; in order, that is the first one for all.
+    turns = [np.zeros(len(evaluation.symbols), np.int64)]
+    for again in rounds:
+        turns.append(np.full(len(evaluation.symbols), POS_INF, np.int64))
+        turns[-1][list(again.steps)] = np.array(list(again.steps.values())) - first
+    turns.append(np.full(len(evaluation.symbols), POS_INF, np.int64))
+    known = corrections.answers.select_keys(corrections.checkpoints[place].epoch, column, turns[1] < POS_INF)
+    earlier = [Rows.concatenate([part.rows for part in known], arity), *(again.earlier for again in rounds)]
+    given = [found, *(again.found for again in rounds)]
+    removed: list[Found] = []
+    added: list[Found] = []
+    corrected: list[Rows] = []
+    for number, (turn, next_turn) in enumerate(pairwise(turns)):
+        step, key = given[number].step, given[number].rows.args[column]
+        until = given[number].where(step < next_turn[key])
+        added.append(until.where(until.step >= turn[until.rows.args[column]]))
+        if number:
+            rows = Rows.concatenate([earlier[number], given[number].rows], arity)
+            corrected.append(rows.where(next_turn[rows.args[column]] == POS_INF))
+        if number < len(rounds):
+            following = given[number + 1]
+            new = following.rows.where(following.step < next_turn[following.rows.args[column]])
+            old = Rows.concatenate([earlier[number], until.rows], arity)
+            old = old.where(next_turn[old.args[column]] < POS_INF)
+            new = Rows.concatenate([earlier[number + 1], new], arity)
+            for rows, which, target in zip((old, new), find_differences(old, new), (removed, added), strict=True):
+                rows = rows.where(which)
+                target.append(Found(rows, next_turn[rows.args[column]]))
+    denominator = evaluation.grid.denominator
     return WindowChanges(
         *_sort_by_step(evaluation, removed, count),
         *_sort_by_step(evaluation, added, count),
-        TimedRows(plain, denominator),
-        corrected,
+        TimedRows(found.rows.where(turns[1][found.rows.args[column]] == POS_INF), denominator),
+        TimedRows(Rows.concatenate(corrected, arity), denominator),
     )
 
 

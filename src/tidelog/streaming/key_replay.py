@@ -229,10 +229,10 @@ def is_same_position(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
 
 
 @contextmanager
-def evaluate_apart(evaluation: Evaluation, plan: KeyPlan, base: Mark, wanted: Bools) -> Iterator[Store]:
-    """Let an evaluation be that of some keys at a mark for a while."""
+def evaluate_apart(evaluation: Evaluation, plan: KeyPlan, base: Mark, wanted: Bools, rows: int) -> Iterator[Store]:
+    """Let an evaluation be that of some keys at a mark for a while, to take about this many rows."""
     live, numbers, at = evaluation.store, evaluation.numbers, evaluation.at.copy()
-    store = take_part(base.store, plan.positions, wanted)
+    store = take_part(base.store, plan.positions, wanted, 2 * rows)
     store.ranks = live.ranks
     if numbers is not None:
         assert base.numbers is not None
@@ -260,7 +260,7 @@ def _evaluate_part(
     """Evaluate rows of some keys from a mark up to a position; None if it cannot be reached by them alone."""
     evaluation = corrections.evaluation
     try:
-        with evaluate_apart(evaluation, plan, base, wanted) as store:
+        with evaluate_apart(evaluation, plan, base, wanted, sum(map(len, rows.values()))) as store:
             found, _ = corrections.run_rows(rows, int(target[NOW]), bool(target[CLOSED] >= target[NOW]))
             complete_evaluation(evaluation)
             part = Part(store, evaluation.at.copy(), evaluation.numbers, found)

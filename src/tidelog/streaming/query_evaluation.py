@@ -205,16 +205,11 @@ class Evaluation:
         ticks = t * self.grid.denominator
         return floor(ticks) * self.grid.tick + (1 if self.grid.dense and ticks.denominator > 1 else 0)
 
-    @property
-    def has_many_names(self) -> bool:
-        """Whether there are so many constants that those in use should be looked for."""
-        return len(self.symbols) >= 2 * self._names + MANY_NAMES
-
     def forget_names(self, mark: Callable[[NDArray[np.bool_]], None] | None = None) -> Int32s | None:
-        """Drop constants that no fact mentions any more, once there are many; `mark` marks others that are in use.
+        """Drop constants that no fact mentions any more, if there are many; `mark` marks others that are in use.
 
         Return the new numbers of constants, if they have changed."""
-        if not self.has_many_names:
+        if len(self.symbols) < 2 * self._names + MANY_NAMES:
             return None
         store = self.store
         store.compact()
@@ -224,12 +219,14 @@ class Evaluation:
             self.numbers.mark_constants(used)
         if mark is not None:
             mark(used)
+        self._names = int(np.count_nonzero(used))
+        if len(used) - self._names < MANY_NAMES:
+            return None
         old, self.symbols = self.symbols, Symbols()
         ids = self.symbols.merge(old, np.flatnonzero(used))
         store.renumber(ids)
         if self.numbers is not None:
             self.numbers.renumber(ids, self.symbols)
-        self._names = len(self.symbols)
         self.rank()
         return ids
 
