@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from tidelog.jit import compiled_cache
 
@@ -45,14 +46,24 @@ class _Cache(FunctionCache):
         return (*key._index_key(sig, codegen), _digest(self._py_func))
 
     def load_overload(self, sig: object, target_context: object) -> object:
-        cache: Any = super()
-        found = cache.load_overload(sig, target_context)
+        found = self._load_code(sig, target_context)
         # What follows a miss is the compilation, and then `save_overload`.
         if found is None and compiled_cache.lock_kernel(self._place()):
-            found = cache.load_overload(sig, target_context)
+            found = self._load_code(sig, target_context)
             if found is not None:
                 compiled_cache.unlock_kernel(self._place())
         return found
+
+    def _load_code(self, sig: object, target_context: object) -> object:
+        """Load machine code, without everything that numba needs to compile more.
+
+        Numba's own method also imports and registers its implementations of Python and numpy. That takes most of the
+        time of loading, and the compiler does it again if it has to compile.
+        """
+        cache: Any = super()
+        rtsys.initialize(target_context)
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(sig, target_context)
 
     def save_overload(self, sig: object, data: object) -> None:
         cache: Any = super()
