@@ -22,6 +22,7 @@ R(X, Y) :- Q(X), E(X, Y), X < Y.
 S(X) :- Q(X) Since[0,3] P(X).
 S(X) :- Diamondminus[1,1] S(X).
 T(X) :- Q(X), not Diamondminus[0,5] N(X), Boxplus[0,1] Q(X).
+U(X) :- Diamondminus[0,1] P(X).
 """
 
 _NUMBERS = """

@@ -6,7 +6,7 @@
   trigger; facts that hold until something changes. `Since` is evaluated in `join_kernels.operand_times`, by the
   definition in `timeline.grid.since` (proofs evaluate it again in `timeline.time_sets`).
 - `fixpoint`, `batch_problem`: batch evaluation, component by component; `repetition_search`, `extent` and `repetition`
-  find, hold and print facts that repeat for ever.
+  find, hold and print facts that repeat for ever. `single_literals`: whole rules that need no join.
 - `bucket_threads`: large batch problems, divided over the threads of the process.
 - `gap_jumps`: recursion over groups of facts that lie far apart.
 - `temporal_recursion`: negation and aggregates in a recursion that goes back in time, slice by slice.

@@ -28,6 +28,7 @@ from tidelog.engine.gap_jumps import (
     looks_back_only,
 )
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, TrialRuns, find_repeating, find_span
+from tidelog.engine.single_literals import evaluate_single_literal, has_single_literal
 from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_violation
 from tidelog.language.syntax import AggregateFunction
@@ -228,7 +229,7 @@ class Evaluation:
         try:
             for name in drivers:
                 store.insert(self.problem.numbers[name], self.problem.facts_of(name), planned.code, transient=True)
-            store.evaluate(list(range(planned.whole)), planned.code)
+            self._evaluate_whole(planned)
             if self.steps is not None:
                 self._run_steps(part, planned.code, self.steps)
         except AllowanceExceeded:
@@ -240,6 +241,16 @@ class Evaluation:
         if any(store.clipped) and not part.recursive:
             raise time_overflow("a time that the rules derive")
         return self.sweep is not None or not any(store.clipped)
+
+    def _evaluate_whole(self, planned: ComponentPlans) -> None:
+        """Evaluate the whole rules of a component, and everything that their results trigger."""
+        machine = []
+        for number in range(planned.whole):
+            if planned.component.recursive or not has_single_literal(planned.plans[number].rule):
+                machine.append(number)
+            else:
+                evaluate_single_literal(self.store, planned.code, number)
+        self.store.evaluate(machine, planned.code)
 
     def _evaluate_in_slices(self, part: RuleComponent) -> None:
         """Evaluate a recursion through time, as far as its inputs are known and the question reaches."""
