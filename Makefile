@@ -8,6 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two workers: tests are mostly single calls of compiled code, and small machines have two cores.
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 BENCH_FLAGS  ?=
+PAPER_FLAGS  ?=
 # Millions of facts for `make soak`.
 FACTS        ?= 300
 FUZZ_SECONDS ?= 300
@@ -18,7 +19,7 @@ CHECKS       := kernels types lint docs
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help quick test ci chromium lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-connect test-kafka \
-	test-browser format docs drawings page vsix demo bench pictures bench-spark bench-hypotheses bench-window bench-stable \
+	test-browser format docs drawings page vsix demo bench pictures paper bench-spark bench-hypotheses bench-window bench-stable \
 	soak fuzz release clean
 
 help:  ## list the targets
@@ -119,6 +120,10 @@ bench: $(VENV)/.bench  ## batch and streams, compared with other systems
 
 pictures: $(VENV)/.bench  ## charts of the memory and time of streams
 	$(BIN)/python benchmarks/pictures.py
+
+# Needs 1.5 GB of memory, 2 GB of disk, and minutes: most of them generate facts.
+paper: $(VENV)/.bench  ## the tables and figures of a paper on stream reasoning, measured again, in build/paper
+	$(BIN)/python benchmarks/paper.py $(PAPER_FLAGS)
 
 bench-spark: $(VENV)/.spark  ## jobs on Spark
 	$(BIN)/python benchmarks/spark.py $(BENCH_FLAGS)

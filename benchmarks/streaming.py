@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -88,16 +88,22 @@ def run(query: Query, text: str, ordered: bool) -> Run:
     began, began_cpu = perf_counter(), process_time()
     data = tl.Dataset.parse(text, ordered=ordered)
     parsed = process_time() - began_cpu
+    steps, answers = take_steps(query, [data])
+    return Run(process_time() - began_cpu, perf_counter() - began, parsed, *steps, answers)
+
+
+def take_steps(query: Query, pieces: Iterable[tl.Dataset]) -> tuple[tuple[Series, Series, Series, Series], int]:
+    """Feed pieces of a stream to a new reasoner; return the four series of a `Run`, and the number of answers."""
     reasoner = tl.Reasoner(tl.Program.parse(query.rules), query.name, at=query.at, memory=query.memory)
     steps: list[tuple[float, float, int, int]] = []
     answers = 0
-    for step in reasoner.feed(data, step=query.step):
-        steps.append((float(step.time), step.seconds, step.facts_in, step.window_facts + step.history_atoms))
-        answers += len(step.answers)
+    for data in pieces:
+        for step in reasoner.feed(data, step=query.step):
+            steps.append((float(step.time), step.seconds, step.facts_in, step.window_facts + step.history_atoms))
+            answers += len(step.answers)
     answers += len(reasoner.finish_step().answers)
-    cpu, wall = process_time() - began_cpu, perf_counter() - began
     clock, seconds, arrived, held = np.array(steps, np.float64).T
-    return Run(cpu, wall, parsed, clock, seconds, arrived, held, answers)
+    return (clock, seconds, arrived, held), answers
 
 
 def run_best(query: Query, text: str, repeats: int, ordered: bool = True) -> Run:
