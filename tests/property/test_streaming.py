@@ -477,6 +477,31 @@ def test_a_constraint_is_reported_when_it_is_violated() -> None:
         reasoner.push(1, ["P(b)"]) + reasoner.advance(2)
 
 
+LATER_VIOLATION = "Bottom :- Diamondminus[1,1] P(X).  Q(X) :- P(X)."
+VIOLATION_AND_LOOK_AHEAD = "Bottom :- Diamondminus[1,1] P(X).  Q(X) :- P(X), Diamondplus[0,3] P(X)."
+
+
+@pytest.mark.parametrize("at", [None, "input"])
+@pytest.mark.parametrize("rules", [LATER_VIOLATION, VIOLATION_AND_LOOK_AHEAD])
+def test_a_constraint_that_is_violated_after_the_end_of_a_stream_is_not_reported(rules: str, at: str | None) -> None:
+    reasoner = stream(rules, "Q", at=at)
+    assert answers_of(reasoner.push(9, ["P(a)"]) + reasoner.finish()) == ["Q(a)@9"]
+    model = tl.materialise(tl.Program.parse(rules), tl.Dataset.parse("P(a)@9"), query="Q", until=9)
+    assert str(model) == "Q(a)@9\n"
+
+
+@pytest.mark.parametrize("rules", [LATER_VIOLATION, VIOLATION_AND_LOOK_AHEAD])
+def test_a_violation_is_reported_when_the_clock_reaches_it_once_for_each_binding(rules: str) -> None:
+    reasoner = stream(rules, "Q")
+    reasoner.push(9, ["P(a)"])
+    reasoner.push("9.5", ["P(b)"])
+    with pytest.raises(tl.errors.Inconsistent, match="X = a"):
+        reasoner.advance(10)
+    reasoner.advance("10.25")
+    with pytest.raises(tl.errors.Inconsistent, match="X = b"):
+        reasoner.finish(11)
+
+
 def test_constants_that_come_later_and_in_other_order() -> None:
     reasoner = stream("Q(X, Y) :- P(X), Diamondminus[0,9] P(Y), X < Y.", "Q", at="input")
     answers = reasoner.push(0, ["P(b)"]) + reasoner.push(1, ["P(2)"]) + reasoner.push(2, ["P(1)", "P(a)"])

@@ -331,11 +331,13 @@ def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Bi
     bindings: list[Binding] = [{}]
     for atom in (atom for literal in positive for atom in binding_atoms(literal.formula)):
         bindings = unique(found for binding in bindings for found in match_atom(atom, binding, world))
-    if not missing <= bound_variables(positive, set()):
-        equations = [literal for literal in plain if not isinstance(literal, Literal) and literal.op == "="]
-        bound = bound_variables([*positive, *equations], set())
-        rest = [equation for equation in equations if literal_variables(equation) <= bound]
-        bindings = [found for binding in bindings for found, _ in solve_body(rest, binding, world)]
+    # Only the equations that bind a missing variable count: another one may be false, or have no value.
+    equations = [literal for literal in plain if not isinstance(literal, Literal) and literal.op == "="]
+    needed = min(
+        (some for size in range(len(equations) + 1) for some in itertools.combinations(equations, size)),
+        key=lambda some: (not missing <= bound_variables([*positive, *some], set()), len(some)),
+    )
+    bindings = [found for binding in bindings for found, _ in solve_body(needed, binding, world)]
     return unique({name: binding[name] for name in missing} for binding in bindings)
 
 

@@ -268,11 +268,20 @@ def renumber_waiting(later: Array, end: int, preds: Array, ids: Array) -> None:
 
 
 @kernel
-def clear(pred: int, atoms: Array, iv: Array, meta: Array) -> None:
-    """Drop all intervals of a predicate."""
+def has_begun(pred: int, until: int, atoms: Array, iv: Array, meta: Array) -> bool:
+    """Return whether an atom of a predicate holds at or before a position."""
+    for atom in range(meta[N_ATOMS]):
+        if atoms[atom, PRED] == pred and atoms[atom, LENGTH] and iv[atoms[atom, START], 0] <= until:
+            return True
+    return False
+
+
+@kernel
+def clear_begun(pred: int, until: int, atoms: Array, iv: Array, meta: Array) -> None:
+    """Drop all intervals of those atoms of a predicate that hold at or before a position."""
     for atom in range(meta[N_ATOMS]):
         length = atoms[atom, LENGTH]
-        if atoms[atom, PRED] == pred and length:
+        if atoms[atom, PRED] == pred and length and iv[atoms[atom, START], 0] <= until:
             meta[HELD] -= length
             if iv[atoms[atom, START] + length - 1, 1] == POS_INF:
                 meta[ENDLESS] -= 1

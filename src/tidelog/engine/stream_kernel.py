@@ -20,6 +20,7 @@ from tidelog.engine.retention import (
     count_ended,
     first_entry,
     forget,
+    has_begun,
     matters_beyond,
     move_due,
     recursion_may_go_on,
@@ -147,6 +148,12 @@ def _next_time(at: Array, heap: Array, every: int) -> Number:
     if every:
         return at[NEXT_TIME]
     return heap[0] if at[N_TIMES] else POS_INF
+
+
+@inlined_kernel
+def reached_time(at: Array) -> Number:
+    """Return the position that time has reached: the clock, or the end of the stream."""
+    return at[NOW] if at[STOP] == POS_INF else at[STOP]
 
 
 @kernel
@@ -429,7 +436,7 @@ def take(
             at[PHASE] = LEAVE
 
         for number in task.constraints:
-            if preds[number, SIZE]:
+            if preds[number, SIZE] and has_begun(number, reached_time(at), tables.atoms, tables.iv, meta):
                 return VIOLATED, step, turned
         base = min(frontier, at[EVALUATED]) if n_groups else frontier
         fresh = meta[NEWS] - at[FORGOTTEN]

@@ -413,15 +413,17 @@ class Evaluation:
             raise
 
     def find_violation(self) -> Inconsistent | None:
-        """Return the first violated constraint, if any. It is reported once, so it is then cleared."""
+        """Return the first constraint that is violated by now, if any. It is reported once, so it is then cleared."""
         store, found = self.store, None
+        reached = int(stream_kernel.reached_time(self.at))
         for number in self.task.constraints[::-1].tolist():
-            rows = store.rows(number) if store.size(number) else Rows.empty(0)
+            rows = store.rows(number)
+            rows = rows.where(rows.lo <= reached)
             if len(rows):
                 values = [self.symbols.value(int(a)) for a in rows.args[:, 0]]
                 when = self.grid.to_interval(int(rows.lo[0]), int(rows.hi[0]))
                 found = Inconsistent(describe_violation(self.form, self.form.names[number], values, when))
-                retention.clear(number, store.atoms, store.iv, store.meta)
+                retention.clear_begun(number, reached, store.atoms, store.iv, store.meta)
         if found:
             store.compact()
         return found
