@@ -168,6 +168,27 @@ def test_topics_are_followed_while_the_broker_is_killed_and_absence_is_noticed(f
         assert "Traceback" not in err
 
 
+def test_records_delete_facts_and_answers_are_taken_back(sh: Shell, folder: Path, broker: Broker) -> None:
+    sh.write("tidelog.toml", SCHEMA.replace('ts = "time" }', 'ts = "time", kind = "text" }\nop = "kind"'))
+    create(broker, orders=1, payments=1)
+    orders = [(0, {"order": name, "placed": (START + at) * 1000}) for name, at in (("a", 0), ("b", 1), ("z", 60))]
+    paid = [(name, START + 5, "insert") for name in "ab"]
+    produce(broker, "orders", [*orders])
+    produce(broker, "payments", [(0, {"order": name, "ts": ts, "kind": kind}) for name, ts, kind in paid])
+    corrected = ("--corrections", "1h", "--state", "s.state", "--continues")
+    first = sh(*command(broker), *corrected)
+    assert (first.code, first.out) == (0, ""), first.err
+    # The payment of b was a mistake, and that of a was later than was said; the last record deletes nothing.
+    changes = [("b", 5, "delete"), ("a", 5, "d"), ("a", 12, ""), ("c", 5, "-")]
+    produce(broker, "payments", [(0, {"order": name, "ts": START + at, "kind": kind}) for name, at, kind in changes])
+    second = sh(*command(broker), *corrected)
+    overdue = ["+Overdue(a)@2027-01-15T08:00:10Z", "+Overdue(b)@2027-01-15T08:00:11Z"]
+    assert sorted(second.out.splitlines()) == overdue, second.err
+    assert "1 deletion" in second.err, second.err
+    refused = sh(*command(broker))
+    assert (refused.code, "--corrections" in refused.err) == (2, True)
+
+
 def test_what_is_wrong_with_a_topic_is_said(sh: Shell, folder: Path, broker: Broker) -> None:
     create(broker, orders=1)
     ran = sh(*command(broker))

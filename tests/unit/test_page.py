@@ -97,6 +97,14 @@ def test_a_timeline_has_what_holds_and_tells_given_from_derived(seed: int) -> No
             assert not told
 
 
+def test_a_calendar_is_given() -> None:
+    program = tl.Program.parse('Rest(X) :- Stop(X), calendar:weekday("Europe/Berlin", friday).')
+    data = tl.Dataset.parse("Stop(a)@[2026-01-30T10:00:00Z,2026-01-30T11:00:00Z]")
+    page = shown(program, materialise_timeline(program, data))
+    kinds = {fact.predicate: kind for fact, kind in zip(page.facts, page.kinds, strict=True)}
+    assert kinds == {"Rest": DERIVED, "Stop": GIVEN, "calendar:weekday": GIVEN}
+
+
 def test_infinite_and_open_ends_dates_and_points_are_exact() -> None:
     text = "P@(-inf,2026-01-31T10:00:00.25Z)\nQ(a)@[2026-01-31T10:00:00Z,inf)\nR@1/3\nS"
     program, data = tl.Program.parse("T :- P, Q(X)."), tl.Dataset.parse(text)

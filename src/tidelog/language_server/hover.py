@@ -12,7 +12,7 @@ from tidelog.data.schema import Schema, find_schema_file, load_schema
 from tidelog.errors import TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.tokenizer import OPERATOR_WORDS
-from tidelog.language_server.completion import FUNCTION_TEXTS, OPERATOR_TEXTS, find_shapes
+from tidelog.language_server.completion import FUNCTION_TEXTS, OPERATOR_TEXTS, describe_calendar, find_shapes
 from tidelog.language_server.occurrences import Occurrence, Span
 from tidelog.language_server.project import RULE_KINDS, Project, ProjectFile
 from tidelog.language_server.rule_runs import EXAMPLE_BYTES
@@ -30,6 +30,8 @@ def describe_at(
 ) -> tuple[str, Span] | None:
     """Describe the predicate or the operator at a position, in Markdown; None if there is nothing to say."""
     occurrence = file.find_at(line, column)
+    if occurrence is not None and (calendar := describe_calendar(occurrence.name)):
+        return calendar, occurrence.span
     if occurrence is not None:
         return "\n\n".join(_describe_predicate(project, file, occurrence, find_example)), occurrence.span
     lines = file.text.split("\n")

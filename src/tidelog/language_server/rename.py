@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tidelog.data.schema import SCHEMA_FILE, load_schema
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.calendar_predicates import is_calendar
 from tidelog.language_server.diagnosis import diagnose_file
 from tidelog.language_server.occurrences import NAME, Span, find_kind, find_occurrences, split_tokens, token_span
 from tidelog.language_server.project import RULE_KINDS, Project, ProjectFile
@@ -56,6 +57,8 @@ def rename_at(project: Project, file: ProjectFile, line: int, column: int, new: 
 
 
 def _rename_predicate(project: Project, file: ProjectFile, name: str, new: str) -> dict[str, list[Span]]:
+    if is_calendar(name):
+        raise _refuse(f"tidelog generates {name}, under this name only")
     related = project.related_files(file, name) or [file]
     taken = next((at.path for at in related for found in at.occurrences if found.name == new), None)
     if taken is not None and new != name:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidelog.data.dataset import Dataset
+from tidelog.language.calendar_predicates import CALENDAR_PREFIX, CALENDAR_UNITS
 from tidelog.language.expression_tokens import AGGREGATE_WORDS
 
 _MAGIC = re.compile(r"%%tidelog\b")
@@ -14,7 +15,12 @@ _PREDICATE = re.compile(
     r"(?<![\w\"])([A-Za-z_][\w:]*)\s*\(|(?:^|:-|,|\bnot\b)\s*([A-Z]\w*)\s*(?=[.,]|:-|$)", re.MULTILINE
 )
 _OPERATORS = ("Diamondminus", "Diamondplus", "Boxminus", "Boxplus", "Since", "Until", "not", "or")
-_WORDS = dict.fromkeys(_OPERATORS, "operator") | dict.fromkeys(AGGREGATE_WORDS, "function")
+_CALENDARS = (f"{CALENDAR_PREFIX}{unit}" for unit in CALENDAR_UNITS)
+_WORDS = {
+    **dict.fromkeys(_OPERATORS, "operator"),
+    **dict.fromkeys(AGGREGATE_WORDS, "function"),
+    **dict.fromkeys(_CALENDARS, "predicate"),
+}
 
 
 def make_matcher(shell: Any) -> Any:

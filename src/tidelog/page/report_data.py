@@ -62,7 +62,10 @@ def materialise_timeline(
     names = sorted(known_predicates(program, present)) if query is None else list(query)
     model = materialise(program, data, query=names, between=between, timeline=timeline)
     given = materialise_given(program, data, [name for name in names if name in present], between, timeline)
-    made, more = build_timeline(_to_columns(model), _to_columns(given), model.repeats, data.dates, limit)
+    # A calendar is given, too, as proofs say.
+    calendar = (part for part in model.relations() if part[0].predicate in program.calendars)
+    all_given = FactColumns((*given.relations(), *calendar), model.symbols)
+    made, more = build_timeline(_to_columns(model), all_given, model.repeats, data.dates, limit)
     notes = []
     if more:
         notes.append(
