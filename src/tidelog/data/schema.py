@@ -17,14 +17,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tidelog.errors import Place, TidelogError
 from tidelog.language.file_errors import check_utf8, read_input
-from tidelog.language.toml_places import read_toml
-from tidelog.language.toml_tables import TomlTable
 from tidelog.language.wording import suggest
 from tidelog.timeline.interval import CLOSED_ENDS
+
+if TYPE_CHECKING:
+    from tidelog.language.toml_tables import TomlTable
 
 #: The name of a schema file that is found next to the rules.
 SCHEMA_FILE = "tidelog.toml"
@@ -138,6 +139,10 @@ def find_schema_file(rules: str) -> str | None:
 
 def parse_schema(text: str, source: str | None = None) -> Schema:
     """Parse the text of a schema file."""
+    # Without a schema, nothing of TOML is needed.
+    from tidelog.language.toml_places import read_toml
+    from tidelog.language.toml_tables import TomlTable
+
     values, places = read_toml(text, source or "<schema>")
     file = TomlTable(values, places, [], file_kind="a schema file")
     tables: dict[str, TableSchema] = {}

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.analysis.key_stages import KeyStage, plan_stages
 from tidelog.compiler.flat_rules import Pair
 from tidelog.compiler.passes import compile_program
 from tidelog.engine.batch_problem import Problem, Unsettled
@@ -26,6 +26,9 @@ from tidelog.engine.extent import Extent
 from tidelog.engine.fact_store import Rows
 from tidelog.engine.fixpoint import solve
 from tidelog.local_threads import count_threads, run_in_threads
+
+if TYPE_CHECKING:
+    from tidelog.analysis.key_stages import KeyStage
 
 #: Problems whose rules read fewer facts than this, without and with recursion, are solved as a whole: making buckets
 #: takes some milliseconds. The search for a split takes time that grows with the square of the number of rules.
@@ -87,6 +90,9 @@ def _find_fewest(problem: Problem) -> int:
 
 def _plan_tasks(problem: Problem, threads: int) -> list[_Task] | None:
     """Divide the stages of a problem into tasks; return None where too little of it can be divided."""
+    # Most problems are small, and need no split.
+    from tidelog.analysis.key_stages import plan_stages
+
     grid = problem.compiled.grid
     tasks: list[_Task] = []
     divided = 0

@@ -37,7 +37,6 @@ from tidelog.language.syntax import (
     Unary,
     Variable,
 )
-from tidelog.language.tdl_time_arguments import find_needed_directives
 
 _BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
 
@@ -214,5 +213,7 @@ def format_temporal_rule(rule: TemporalRule) -> str:
 
 def format_temporal(program: TemporalProgram) -> str:
     """Format a program of temporal Datalog: the directives that it needs, then rules and facts."""
+    from tidelog.language.tdl_time_arguments import find_needed_directives
+
     lines = [*find_needed_directives(program), *map(format_temporal_rule, (*program.rules, *program.facts))]
     return "".join(line + "\n" for line in lines)

@@ -19,9 +19,6 @@ from tidelog.language.parser import parse_rules
 from tidelog.language.printer import format_program, format_temporal
 from tidelog.language.rule_checks import diagnose_rules
 from tidelog.language.syntax import Fact, Rule, TemporalProgram
-from tidelog.language.tdl_parser import parse_temporal
-from tidelog.language.tdl_time_arguments import with_temporal_query
-from tidelog.language.tdl_translation import translate_to_mtl
 from tidelog.language.time_arguments import find_time_arguments, read_dates
 from tidelog.language.validation import diagnose_temporal, rule_atoms
 from tidelog.timeline.interval import Interval, TimelineName
@@ -131,6 +128,9 @@ class Program:
         """
         if self.temporal is None:
             return self
+        from tidelog.language.tdl_time_arguments import with_temporal_query
+        from tidelog.language.tdl_translation import translate_to_mtl
+
         temporal, problems = with_temporal_query(self.temporal, predicate)
         if temporal is self.temporal:
             return self
@@ -174,6 +174,10 @@ def _parse_rules(text: str, source: str) -> Program:
 
 
 def _parse_temporal(text: str, source: str) -> Program:
+    # Most programs are not temporal Datalog, and need nothing of it.
+    from tidelog.language.tdl_parser import parse_temporal
+    from tidelog.language.tdl_translation import translate_to_mtl
+
     temporal, errors = parse_temporal(text, source)
     _raise_all(errors + (diagnose_temporal(temporal) if temporal else []))
     assert temporal is not None
