@@ -48,9 +48,10 @@ def take_part(store: Store, positions: Int64s, wanted: Bools, room: int) -> Stor
     n_atoms = int(store.meta[N_ATOMS])
     found = np.empty(n_atoms, np.int32)
     count, n_args, n_iv = _find_part(store.atoms, store.args, n_atoms, store.preds, positions, wanted, found)
-    more, widest = room + 64, int(store.preds[:, ARITY].max(initial=1))
+    # Atoms have many intervals, or they are those of keys that are mostly known.
+    more, widest = min(room, 3 * count + 512) + 64, int(store.preds[:, ARITY].max(initial=1))
     part.atoms = np.zeros((count + more, store.atoms.shape[1]), np.int32)
-    part.args, part.iv = np.zeros(n_args + widest * more, np.int32), np.zeros((n_iv + 2 * more, 2), np.int64)
+    part.args, part.iv = np.zeros(n_args + widest * more, np.int32), np.zeros((n_iv + 2 * room + 64, 2), np.int64)
     _copy_atoms(found, count, store.preds, store.atoms, store.args, store.iv, part.meta, part.atoms, part.args, part.iv)
     part.meta[store_tables.FREE :] = -1
     part.preds[:, SIZE] = np.bincount(part.atoms[:count, PRED], minlength=len(part.preds))

@@ -76,20 +76,18 @@ def compare(before: list[TimedRows], after: list[TimedRows], arity: int, dense: 
 
 def find_differences(old: Rows, new: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows are only among the old ones, and which only among the new ones."""
-    old_keys, new_keys = _keys(old), _keys(new)
-    return _find_others(old_keys, set(new_keys)), _find_others(new_keys, set(old_keys))
-
-
-def _find_others(keys: list[bytes], known: set[bytes]) -> NDArray[np.bool_]:
-    return np.fromiter((key not in known for key in keys), np.bool_, len(keys))
-
-
-def _keys(rows: Rows) -> list[bytes]:
-    table = np.empty((len(rows), len(rows.args) + 2), np.int64)
-    table[:, 0], table[:, 1] = rows.lo, rows.hi
-    table[:, 2:] = rows.args.T
-    width, text = table.shape[1] * 8, table.tobytes()
-    return [text[at : at + width] for at in range(0, len(text), width)]
+    columns = [
+        np.concatenate(pair) for pair in zip((old.lo, old.hi, *old.args), (new.lo, new.hi, *new.args), strict=True)
+    ]
+    order = np.lexsort(columns)
+    begins = np.zeros(len(order), np.bool_)
+    for column in columns:
+        begins[1:] |= column[order[1:]] != column[order[:-1]]
+    same = np.empty(len(order), np.int64)
+    same[order] = np.cumsum(begins)
+    groups = same[: len(old)], same[len(old) :]
+    is_old, is_new = (np.bincount(group, minlength=len(order) + 1) > 0 for group in groups)
+    return ~is_new[groups[0]], ~is_old[groups[1]]
 
 
 class AnswerSegments:

@@ -26,9 +26,10 @@ Bools = NDArray[np.bool_]
 Assertion = tuple[str, tuple[int, ...], int, int]
 #: The epoch of rows that were not given to the evaluation yet.
 PENDING = 1 << 62
-NOWHERE = np.zeros(0, np.int64)
 #: Blocks of this many rows are not joined to others.
 LARGE = 1 << 13
+#: Rows that start together are compared with about this many at once.
+MANY_PAIRS = 1 << 18
 
 
 @dataclass
@@ -52,21 +53,27 @@ class Block:
     def last_epoch(self) -> int:
         return int(self.epoch.max(initial=-1))
 
-    def find(self, args: tuple[int, ...], lo: int, hi: int) -> Int64s:
-        """Return the standing rows of an assertion."""
+    def match(self, rows: Relation) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the standing rows of the assertions in a relation: the places here, and those in the relation."""
         if self.span is None:
             self.span = int(self.lo.min(initial=POS_INF)), int(self.lo.max(initial=NEG_INF))
-        if not self.span[0] <= lo <= self.span[1]:
-            return NOWHERE
+        near = np.flatnonzero((rows.lo >= self.span[0]) & (rows.lo <= self.span[1]))
+        if not len(near):
+            return
         if self.by_start is None:
             self.by_start = np.argsort(self.lo, kind="stable")
-        first, last = np.searchsorted(self.lo, [lo, lo + 1], sorter=self.by_start)
-        rows = self.by_start[first:last]
-        same = (self.hi[rows] == hi) & self.stands[rows]
-        for column, value in zip(self.args, args, strict=True):
-            same &= column[rows] == value
-        found: Int64s = rows[same]
-        return found
+        first, last = (np.searchsorted(self.lo, rows.lo[near], side, self.by_start) for side in ("left", "right"))
+        turns = np.cumsum(last - first) // MANY_PAIRS
+        for turn in np.unique(turns).tolist():
+            mine = turns == turn
+            counts = (last - first)[mine]
+            begins = np.repeat(first[mine] - np.cumsum(counts) + counts, counts)
+            places = self.by_start[begins + np.arange(len(begins))]
+            others = np.repeat(near[mine], counts)
+            same = (self.hi[places] == rows.hi[others]) & self.stands[places]
+            for own, column in zip(self.args, rows.args, strict=True):
+                same &= own[places] == column[others]
+            yield places[same], others[same]
 
     def select(self, kept: Bools) -> Block:
         return Block(self.args[:, kept], self.lo[kept], self.hi[kept], self.epoch[kept], self.stands[kept])
@@ -136,11 +143,11 @@ class AssertionLedger:
 
     def find_epochs(self, key: Key, rows: Relation) -> Int64s:
         """Return for each row the first epoch of the same assertion that stands; -1 if there is none."""
-        found = np.full(len(rows), -1, np.int64)
-        for row in range(len(rows)):
-            same = self._find(assertion_of(key[0], rows, row))
-            found[row] = min((int(block.epoch[places].min()) for block, places in same), default=-1)
-        return found
+        first = np.full(len(rows), PENDING + 1, np.int64)
+        for block in (*self._blocks.get(key, ()), *self._pending.get(key, ())):
+            for places, mine in block.match(rows):
+                np.minimum.at(first, mine, block.epoch[places])
+        return np.where(first > PENDING, -1, first)
 
     def delete(self, assertion: Assertion) -> int | None:
         """Remove one row of an assertion: of several, the one of the last epoch. If there is none, wait for it.
@@ -161,10 +168,9 @@ class AssertionLedger:
     def _find(self, assertion: Assertion) -> Iterator[tuple[Block, Int64s]]:
         predicate, args, lo, hi = assertion
         key = predicate, len(args)
+        rows = Relation(*key, np.array(args, np.int32).reshape(-1, 1), np.array([lo]), np.array([hi]))
         for block in (*self._blocks.get(key, ()), *self._pending.get(key, ())):
-            rows = block.find(args, lo, hi)
-            if len(rows):
-                yield block, rows
+            yield from ((block, places) for places, _ in block.match(rows) if len(places))
 
     def match_waiting(self, key: Key, rows: Relation) -> Bools:
         """Cancel rows against deletions that wait for them; return which rows are left."""
