@@ -130,6 +130,26 @@ def test_a_process_killed_between_two_changes_of_one_step_loses_and_doubles_noth
     ) + Counter(["+Q(last)@8\n", "+Q(next)@9\n", "+Q(next)@12\n"])
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_log_goes_on_after_a_run_that_was_killed_while_it_wrote_a_line(rules: str, sh: Shell, form: str) -> None:
+    Path("one.facts").write_text("P(a)@[0,5]\nR(b)@4\nP(c)@6\n")
+    Path("two.facts").write_text("P(c)@7\nR(a)@3\nP(c)@9\n-R(a)@3\nP(c)@10\n")
+    log = Path(f"log.{form}")
+    first = ("stream", rules, "--query", "Q", "--input", "one.facts", "--corrections", "10", "--continues")
+    sh(*first, "--state", "s", "-o", str(log))
+    second = ("stream", rules, "--query", "Q", "--input", "two.facts", "--state", "s", "-o", str(log))
+    before, state = log.read_bytes(), Path("s").read_bytes()
+    assert sh(*second).code == 0
+    whole = log.read_bytes()
+    expected = [sh("as-of", str(log), str(clock)).out for clock in range(11)]
+    assert len(set(expected)) > 4
+    for cut in (len(before), len(before) + 5, len(whole) - 30, len(whole) - 1):
+        log.write_bytes(whole[:cut])
+        Path("s").write_bytes(state)
+        assert sh(*second).code == 0
+        assert [sh("as-of", str(log), str(clock)).out for clock in range(11)] == expected
+
+
 def test_explain_says_which_deletion_made_an_answer_appear(rules: str, sh: Shell) -> None:
     ran = sh("explain", rules, "data.facts", "Q(a)@4")
     assert ran.code == 0

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from mmap import mmap
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -89,6 +90,8 @@ class StreamOutput:
                     "name another file, or use --format csv or jsonl, which are appended to"
                 )
             return
+        if resumed:
+            _cut_last_line(Path(self.target.file))
         self._file = open(self.target.file, "ab" if resumed else "wb")  # noqa: SIM115 (closed by `close`)
         self._needs_header = self._file.tell() == 0
 
@@ -167,3 +170,12 @@ def render_answers(
     answers: Printed, form: LineFormat = "text", iso: bool = False, times: tuple[int, ...] = ()
 ) -> bytes:
     return answers.render(form, iso) if isinstance(answers, Answers) else render_alerts(answers, form, iso, times)
+
+
+def _cut_last_line(path: Path) -> None:
+    """Remove a last line without an end: a run that was killed wrote only a part of it, and the next one repeats it."""
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb+") as file:
+            with mmap(file.fileno(), 0) as text:
+                whole = text.rfind(b"\n") + 1
+            file.truncate(whole)
