@@ -17,6 +17,8 @@ settings.load_profile("tidelog")
 
 # Tests, and the processes that they start, run compiled kernels. Some say otherwise, with `kernel_ways`.
 os.environ.setdefault("TIDELOG_KERNELS", "compiled")
+# No test shall start a process that compiles joins for it, unless it says so.
+os.environ.setdefault("TIDELOG_JOINS", "machine")
 
 
 @pytest.fixture(scope="session")

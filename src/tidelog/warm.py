@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
-from tidelog.jit import background_compiler, compiled_cache
+from tidelog.jit import background_compiler, compiled_cache, generated_cache
 from tidelog.jit.kernel_functions import Kernel
 
 _RULES = """
@@ -61,15 +62,23 @@ def compile_engine() -> Iterator[str]:
 @contextmanager
 def _compiled_from_the_start() -> Iterator[None]:
     """Let no kernel be interpreted, however little it has to do, and no second process compile the same kernels."""
-    before = os.environ.get("TIDELOG_KERNELS")
-    os.environ["TIDELOG_KERNELS"] = "compiled"
+    with _set_variables(TIDELOG_KERNELS="compiled", TIDELOG_JOINS="machine"):
+        yield
+
+
+@contextmanager
+def _set_variables(**values: str) -> Iterator[None]:
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["TIDELOG_KERNELS"]
-        else:
-            os.environ["TIDELOG_KERNELS"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _list_sources() -> list[str]:
@@ -226,5 +235,25 @@ def _compile_in_background() -> None:
                 pass
 
 
+def compile_joins(file: Path) -> None:
+    """Compile the joins of a stream whose generated source is in a file, for the types of a small stream."""
+    import tidelog as tl
+    from tidelog.engine import stream_kernel
+    from tidelog.engine.generated_kernel import make_take
+
+    source = file.read_text(encoding="utf-8")
+    with _compiled_from_the_start():
+        reasoner = tl.Reasoner(tl.Program.parse("P(X) :- Q(X)."), "P")
+        reasoner.push(0, ["Q(a)"])
+    common, made = cast(Kernel, stream_kernel.take), cast(Kernel, make_take(source))
+    for types in common.dispatcher.signatures:
+        made.dispatcher.compile(types)
+    generated_cache.mark_compiled(source)
+
+
 if __name__ == "__main__":
-    _compile_in_background()
+    if sys.argv[1:]:
+        os.nice(10)
+        compile_joins(Path(sys.argv[1]))
+    else:
+        _compile_in_background()

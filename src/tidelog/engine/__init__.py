@@ -14,6 +14,8 @@
   forward in time; `tidelog.numeric` computes them.
 - `stream_kernel`, `agenda`, `retention`: the steps of a stream, the atoms to re-evaluate, and which facts to forget;
   `time_heap` and `system_clock` serve them.
+- `generated_joins`, `generated_kernel`, `generated_tier`: a stream kernel for the plans of one program, how its source
+  is written, and when a stream gets it.
 
 Read `plan_machine.py` first; `compiler.opcodes` describes the words of its plans.
 """

@@ -37,15 +37,16 @@ def start() -> None:
             return
         lock.write(b"started\n")
     print(_ANNOUNCEMENT, file=sys.stderr)
-    _spawn()
+    spawn()
 
 
-def _spawn() -> None:
+def spawn(*files: str) -> None:
+    """Start a process that compiles all kernels, or only those whose generated sources are in files."""
     import subprocess
 
     with suppress(OSError):
         subprocess.Popen(
-            [sys.executable, "-P", "-m", "tidelog.warm"],
+            [sys.executable, "-P", "-m", "tidelog.warm", *files],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -62,6 +62,19 @@ def is_complete() -> bool:
     return bool(lines) and all(_describe_source(line.partition("\t")[0]) == line for line in lines)
 
 
+def describe_version() -> str | None:
+    """Describe what kernels are compiled from and for: their sources, Python, numba and the processor.
+
+    Return None if not all kernels are compiled.
+    """
+    mark = _find_mark()
+    if mark is None or not is_complete():
+        return None
+    with suppress(OSError):
+        return f"{mark.name}\n{mark.read_text(encoding='utf-8')}"
+    return None
+
+
 def _describe_source(name: str) -> str:
     return f"{name}\t{_describe_file(_PACKAGE / name)}"
 

@@ -91,6 +91,11 @@ class Kernel:
         return self._call(*args)
 
 
+def is_compiled(made: Callable[..., Any]) -> bool:
+    """Return whether calls of a kernel run compiled code by now."""
+    return isinstance(made, Kernel) and made._call is made._dispatcher
+
+
 def kernel(function: F) -> F:
     """Make a kernel, which compiled code runs without the interpreter's lock.
 

@@ -67,10 +67,11 @@ class Stepper:
         taken = np.empty((stop, stream_kernel.NOTES), np.int64)
         at[N_FOUND] = 0
         heap = output.heap if output else NOTHING
+        take = engine.tier.choose(code, task, store.preds)
         step, violated = first, None
         while True:
             at[LATER_END] = store.later_end
-            status, step, turned = stream_kernel.take(
+            status, step, turned = take(
                 code,
                 store.tables(code),
                 task,
@@ -114,7 +115,9 @@ class Stepper:
                 self._queue, at[END] = with_room(self._queue, decisions.aggregate(), int(at[END]))
             else:
                 break
-        self.nanoseconds += int(taken[first:step, stream_kernel.TOOK].sum())
+        spent = int(taken[first:step, stream_kernel.TOOK].sum())
+        self.nanoseconds += spent
+        engine.tier.count(spent, code, task, store.preds)
         if store.later_end > self._deferred:
             store.defer(store.deferred())
             self._deferred = max(FEW_DEFERRED, 2 * store.later_end)

@@ -17,6 +17,7 @@ from tidelog.compiler.opcodes import Code
 from tidelog.compiler.order_joins import Plan, SizeOf, order_joins
 from tidelog.engine import agenda, store_tables
 from tidelog.engine.fact_store import Int64s, Store
+from tidelog.engine.generated_tier import JoinTier
 from tidelog.engine.stream_kernel import Task
 from tidelog.language.hidden_predicates import is_violation
 from tidelog.language.syntax import Constant, Value
@@ -54,6 +55,7 @@ class StreamEngine:
     store: Store
     plans: StreamPlans
     code: Code
+    tier: JoinTier
 
     def count_work(self, rules: int) -> Int64s:
         """Count the work of each rule of the program since the plans were made; see `opcodes.WORK`."""
@@ -144,9 +146,9 @@ def build_engine(
     if store.meta[store_tables.N_ATOMS] or store.indexes:
         plans = plan_stream(compiled, lambda name: store.size(numbers[name]))
         numbering = Numbering(numbers, tuple(compiled.arities.values()), intern, store.index)
-        code = encode_plans(list(plans.plans), plans.triggers, numbering)
+        code, tier = encode_plans(list(plans.plans), plans.triggers, numbering), JoinTier()
     else:
-        plans, code, indexes = _plan_empty_store(compiled, tuple(zip(constants, ids, strict=True)))
+        plans, code, indexes, tier = _plan_empty_store(compiled, tuple(zip(constants, ids, strict=True)))
         code = code._replace(words=code.words.copy())  # which count the work of a run
         for pred, positions in indexes:
             store.index(pred, positions)
@@ -155,14 +157,15 @@ def build_engine(
         watched[numbers[name]] = watched.get(numbers[name], 0) | agenda.RECURSION
     query = numbers[compiled.query]
     store.watch(watched | {query: watched.get(query, 0) | 1 << agenda.ANSWERS})
-    return StreamEngine(store, plans, code)
+    return StreamEngine(store, plans, code, tier)
 
 
 @lru_cache(maxsize=16)
 def _plan_empty_store(
     compiled: CompiledProgram, constants: tuple[tuple[Value, int], ...]
-) -> tuple[StreamPlans, Code, tuple[tuple[int, tuple[int, ...]], ...]]:
-    """Plan a query over no facts, as most streams begin: the plans, their code, and the indexes that it uses, in order.
+) -> tuple[StreamPlans, Code, tuple[tuple[int, tuple[int, ...]], ...], JoinTier]:
+    """Plan a query over no facts, as most streams begin: the plans, their code, the indexes that it uses, in order, and
+    the kernel for it.
 
     `constants` are those of the rules, with their numbers.
     """
@@ -174,7 +177,7 @@ def _plan_empty_store(
         return indexes.setdefault((pred, positions), len(indexes))
 
     numbering = Numbering(numbers, tuple(compiled.arities.values()), dict(constants).__getitem__, number_index)
-    return plans, encode_plans(list(plans.plans), plans.triggers, numbering), tuple(indexes)
+    return plans, encode_plans(list(plans.plans), plans.triggers, numbering), tuple(indexes), JoinTier()
 
 
 def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, output: OutputTimes | None) -> Task:

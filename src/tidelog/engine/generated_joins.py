@@ -1,0 +1,256 @@
+"""Write the joins of one program as the source of a kernel, in which the words of its plans are constants.
+
+The plan machine finds out at each step of a join what it has to do: which operator, which range, which arguments. In
+the source that `write_joins` returns, all of that is written out: a branch for each predicate whose new facts drive
+plans, in it the levels of its plans as nested loops, and levels with which several plans begin only once.
+
+Only what most streams need is written: joins of positive literals that are looked up by all of their arguments. For
+other programs `write_joins` returns None, and the plan machine runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tidelog.compiler import opcodes
+from tidelog.compiler.opcodes import BOX, DEFER, DIAMOND, HOLDS, LEVEL_SIZE, LOOKUP, PLAN_SIZE, STREAM, Code
+
+#: Programs with more levels, in all plans together or in one of them, take too long to compile.
+MOST_LEVELS, DEEPEST = 150, 8
+
+_HEADER = """\
+def drive(
+    pred, atom, queue, position, new_lo, new_hi, merged_lo, merged_hi, horizon_hi, tables, words,
+    following, following_end, later, later_end,
+):
+    preds, atoms, args, table, iv = tables.preds, tables.atoms, tables.args, tables.table, tables.iv
+    meta, values = tables.meta, tables.scratch[1]
+    full = 0
+"""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of a plan, decoded; its words tell equal levels of plans apart from others."""
+
+    words: tuple[int, ...]
+    kind: int
+    predicate: int
+    op: int
+    range: tuple[int, int]
+    index: int
+    same: int
+    key: tuple[int, ...]
+    binds: tuple[tuple[int, int], ...]
+    checks: tuple[tuple[int, int], ...]
+    compares: bool
+
+
+@dataclass(frozen=True)
+class Join:
+    """A plan, decoded: where its words begin, its levels, and the head with the range of its times."""
+
+    place: int
+    levels: tuple[Level, ...]
+    head: int
+    range: tuple[int, int]
+    cut: int
+    args: tuple[int, ...]
+    stands: int
+
+
+@dataclass
+class _Node:
+    """A level with which plans begin: those that end with it, and the levels that follow in others."""
+
+    level: Level
+    ends: list[Join] = field(default_factory=list)
+    followers: list[_Node] = field(default_factory=list)
+
+    def joins(self) -> Iterator[Join]:
+        yield from self.ends
+        for node in self.followers:
+            yield from node.joins()
+
+
+def write_joins(code: Code, dense: bool) -> str | None:
+    """Write the plans that new facts drive as a kernel `drive`; return None if they are not of the supported kind."""
+    n_preds = len(code.trigger_start) - 1
+    driven = [
+        [_decode(code, int(place)) for place in code.triggers[first:last, opcodes.PLAN]]
+        for first, last in zip(code.trigger_start[:-1], code.trigger_start[1:], strict=True)
+    ]
+    joins = [join for group in driven for join in group]
+    if not joins or sum(len(join.levels) for join in joins) > MOST_LEVELS or not all(map(_is_supported, joins)):
+        return None
+    writer = _Writer(dense)
+    for pred in range(n_preds):
+        if driven[pred]:
+            writer.write(1, f"{'if' if not writer.lines else 'elif'} pred == {pred}:")
+            for root in _share_levels(driven[pred]):
+                writer.write_root(root)
+    return _HEADER + "\n".join([*writer.lines, "    return following_end, later_end, full", ""])
+
+
+def _decode(code: Code, place: int) -> Join:
+    """Decode the plan whose words begin at a place."""
+    words: list[int] = code.words[place:].tolist()
+    n_levels, n_head = words[opcodes.N_LEVELS], words[opcodes.N_HEAD]
+    offsets = words[PLAN_SIZE + n_head : PLAN_SIZE + n_head + n_levels]
+    return Join(
+        place,
+        tuple(_decode_level(words[at - place :]) for at in offsets),
+        words[opcodes.HEAD],
+        (words[opcodes.H_LO], words[opcodes.H_HI]),
+        words[opcodes.CUT],
+        tuple(words[PLAN_SIZE : PLAN_SIZE + n_head]),
+        words[opcodes.STANDS],
+    )
+
+
+def _decode_level(words: Sequence[int]) -> Level:
+    n_key, n_bind, n_check = words[opcodes.N_KEY], words[opcodes.N_BIND], words[opcodes.N_CHECK]
+    at = LEVEL_SIZE + n_key
+    pairs = [(words[i], words[i + 1]) for i in range(at, at + 2 * (n_bind + n_check), 2)]
+    size = at + 2 * len(pairs) + 3 * words[opcodes.N_COMPARE]
+    return Level(
+        tuple(words[:size]),
+        words[opcodes.KIND],
+        words[opcodes.PREDICATE],
+        words[opcodes.OP],
+        (words[opcodes.R_LO], words[opcodes.R_HI]),
+        words[opcodes.INDEX],
+        words[opcodes.SAME],
+        tuple(words[LEVEL_SIZE:at]),
+        tuple(pairs[:n_bind]),
+        tuple(pairs[n_bind:]),
+        words[opcodes.N_COMPARE] > 0,
+    )
+
+
+def _is_supported(join: Join) -> bool:
+    """Return whether a plan is a join of positive literals, each but the first looked up by all of its arguments."""
+    known = all(
+        level.kind == LOOKUP and level.op in (HOLDS, DIAMOND, BOX) and level.index < 0 and not level.compares
+        for level in join.levels
+    )
+    whole = all(not level.binds and not level.checks for level in join.levels[1:])
+    return known and whole and len(join.levels) <= DEEPEST and not join.stands and not join.cut & ~(STREAM | DEFER)
+
+
+def _share_levels(joins: Sequence[Join]) -> list[_Node]:
+    """Arrange plans by the levels with which they begin."""
+    roots: list[_Node] = []
+    for join in joins:
+        nodes = roots
+        for level in join.levels:
+            if not nodes or nodes[-1].level.words != level.words:
+                nodes.append(_Node(level))
+            node = nodes[-1]
+            nodes = node.followers
+        node.ends.append(join)
+    return roots
+
+
+class _Writer:
+    """Writes lines of source, each with its depth."""
+
+    def __init__(self, dense: bool) -> None:
+        self.dense = dense
+        self.lines: list[str] = []
+
+    def write(self, depth: int, *lines: str) -> None:
+        self.lines += ["    " * depth + line for line in lines]
+
+    def write_root(self, root: _Node) -> None:
+        """Write what a new piece drives through one literal."""
+        level, dense = root.level, self.dense
+        r_lo, r_hi = level.range
+        binds = [f"r{register} = queue[position + {3 + place}]" for place, register in level.binds]
+        checks = [f"queue[position + {3 + place}] == {_term(source)}" for place, source in level.checks]
+        if level.op == HOLDS:
+            times = ["lo1, hi1 = new_lo, new_hi"]
+        elif level.op == DIAMOND:
+            times = [f"lo1, hi1 = add_left(new_lo, {r_lo}, {dense}), add_right(new_hi, {r_hi}, {dense})"]
+        else:
+            times = [
+                f"lo1, hi1 = value({BOX}, merged_lo, merged_hi, {r_lo}, {r_hi}, {dense})",
+                f"lo1 = max(lo1, add_left(new_lo, {r_lo}, {dense}))",
+                f"hi1 = min(hi1, add_right(new_hi, {r_hi}, {dense}))",
+            ]
+        holds = f"if {' and '.join(['lo1 <= hi1', *checks])}:"
+        if root.ends:
+            self.write(2, *times, *binds, holds)
+            self._write_ends(3, 1, root.ends)
+        for node in root.followers:
+            # Most new facts of a stream wait for others that arrive later: it costs little to see that.
+            self.write(2, *times)
+            latest, op, (reach_lo, reach_hi) = f"preds[{node.level.predicate}, LATEST]", node.level.op, node.level.range
+            if op == DIAMOND:
+                latest = f"add_right({latest}, {reach_hi}, {dense})"
+            elif op == BOX:
+                latest = f"erode_right({latest}, {reach_lo}, {dense})"
+            self.write(2, f"if lo1 <= hi1 and {latest} >= lo1:")
+            self.write(3, *binds)
+            depth = 3
+            if checks:
+                self.write(3, f"if {' and '.join(checks)}:")
+                depth = 4
+            self._write_node(depth, 1, node)
+
+    def _write_node(self, depth: int, number: int, node: _Node) -> None:
+        """Write a level: go through the times at which its atom makes it true, among those of the levels before it."""
+        level, n = node.level, number
+        self.write(depth, *(f"words[{join.place + opcodes.WORK}] += 1" for join in node.joins()))
+        if level.same >= 0:
+            atom = "atom" if level.same == 0 else f"a{level.same}"
+        else:
+            self.write(depth, *(f"values[{i}] = {_term(source)}" for i, source in enumerate(level.key)))
+            atom = f"table[find_atom({level.predicate}, values, 0, {len(level.key)}, atoms, args, table)]"
+        how = f"{level.op}, {level.range[0]}, {level.range[1]}"
+        self.write(
+            depth,
+            f"a{n} = {atom}",
+            f"i{n}, end{n} = open_intervals(a{n}, {how}, lo{n}, atoms, iv)",
+            "while True:",
+            f"    i{n}, lo{n + 1}, hi{n + 1} = next_times(i{n}, end{n}, {how}, lo{n}, hi{n}, {self.dense}, iv)",
+            f"    if i{n} >= end{n}:",
+            "        break",
+        )
+        self._write_ends(depth + 1, n + 1, node.ends)
+        for follower in node.followers:
+            self._write_node(depth + 1, n + 1, follower)
+        # Later intervals add nothing to one that reaches the end.
+        self.write(depth + 1, f"if hi{n + 1} == hi{n}:", "    break", f"i{n} += 1")
+
+    def _write_ends(self, depth: int, number: int, joins: Sequence[Join]) -> None:
+        """Write the facts that plans derive where their last level holds."""
+        for join in joins:
+            (h_lo, h_hi), size = join.range, 3 + len(join.args)
+            self.write(
+                depth,
+                f"words[{join.place + opcodes.WORK}] += 1",
+                f"lo = add_left(lo{number}, {h_lo}, {self.dense})",
+                f"hi = add_right(hi{number}, {h_hi}, {self.dense})",
+            )
+            branch = "if"
+            if join.cut & DEFER:
+                self.write(depth, "if lo > horizon_hi:")
+                self.write(depth + 1, f"if later_end + {size} > len(later):", "    full = NO_ROOM_LATER", "else:")
+                self.write(depth + 2, "meta[NEXT_DUE] = min(meta[NEXT_DUE], lo)")
+                self._write_record(depth + 2, join, "later", size)
+                branch = "elif"
+            self.write(depth, f"{branch} lo <= hi:")
+            self.write(depth + 1, f"if following_end + {size} > len(following):", "    full = NO_ROOM", "else:")
+            self._write_record(depth + 2, join, "following", size)
+
+    def _write_record(self, depth: int, join: Join, queue: str, size: int) -> None:
+        words = [str(join.head), "lo", "hi", *map(_term, join.args)]
+        self.write(depth, *(f"{queue}[{queue}_end + {i}] = {word}" for i, word in enumerate(words)))
+        self.write(depth, f"{queue}_end += {size}")
+
+
+def _term(source: int) -> str:
+    """Write an argument: a register, or a constant."""
+    return f"r{source}" if source >= 0 else str(-1 - source)
