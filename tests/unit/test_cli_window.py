@@ -154,3 +154,51 @@ def test_facts_that_the_proof_does_not_cover_are_refused(
     assert stream(tmp_path, text, "--objects", "a,b") == 2
     assert f"error[TL606]: {message}" in capsys.readouterr().err
     assert stream(tmp_path, text) == 0
+
+
+# DatalogMTL
+
+
+def test_datalogmtl_rules_get_a_retention_for_each_predicate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules.dmtl"
+    rules.write_text("P(X) :- Diamondminus[0,2] A(X), B(X).\nP(X) :- A(X), Diamondminus[0,6] A(X).\n")
+    assert run(["window", str(rules), "--query", "P", "--objects", "a", "--timeline", "integer"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "A has to be kept for 2, of the 6 that rules look back, for streams over a.",
+        "With 1 this stream loses P(a)@2:",
+        "A(a)@0",
+        "B(a)@2",
+    ]
+    assert run(["window", str(rules), "--query", "P", "--objects", "a", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "timeline": "rational",
+        "tick": "2",
+        "retention": {
+            "A": {
+                "read": "6",
+                "enough": "2",
+                "least": "2",
+                "witness": {"stream": ["A(a)@0", "B(a)@2"], "lost": "P(a)@2"},
+            }
+        },
+        "reason": None,
+    }
+
+
+def test_datalogmtl_rules_that_are_not_decided_say_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules.dmtl"
+    rules.write_text("P(X) :- A(X), not Diamondminus[0,2] B(X).\n")
+    assert run(["window", str(rules), "--query", "P"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "B kept for 2, for all streams, is enough; whether less is enough is not known.",
+        "Less is not tried: line 1 negates.",
+    ]
+    rules.write_text("P(X) :- A(X).\n")
+    assert run(["window", str(rules), "--query", "P"]) == 0
+    assert capsys.readouterr().out == "P looks back at nothing.\n"
+    assert run(["window", str(rules), "--query", "P", "--check", "1"]) == 2
+    assert "--check and --witness are for temporal Datalog (.tdl)" in capsys.readouterr().err
+    assert run(["window", BLACKLIST, "--query", "Black", "--timeline", "rational"]) == 2
+    assert "temporal Datalog (.tdl) has the integer timeline" in capsys.readouterr().err

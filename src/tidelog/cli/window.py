@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidelog.cli.options import UNDECIDED, json_option, rules_argument, strict_option
+from tidelog.cli.options import UNDECIDED, json_option, rules_argument, strict_option, timeline_option
 from tidelog.cli.signals import interruptible
 from tidelog.cli.warning_output import show_warnings
 
 if TYPE_CHECKING:
+    from tidelog.language.program import Program
+    from tidelog.timeline.interval import TimelineName
     from tidelog.windows.forward_query import ForwardRule
     from tidelog.windows.loss_search import ProgressCallback, SearchProgress
+    from tidelog.windows.retention_search import RetentionReport
     from tidelog.windows.validity import WindowCheck, WindowReport
     from tidelog.windows.witness import Witness
 
 
-@click.command(short_help="Compute how much history a query over temporal Datalog needs.")
+@click.command(short_help="Compute how much history a query needs.")
 @rules_argument
 @click.option("--query", metavar="Q", required=True, help="The predicate whose facts are the answers.")
 @click.option("--objects", metavar="A,B,...", help="All objects that input facts mention; finds the smallest window.")
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     help="Stop after S seconds and print what is proved so far.",
 )
 @click.option("--witness", "file", metavar="FILE", help="Write the stream that loses an answer to FILE.")
+@timeline_option
 @strict_option
 @json_option
 def window(
@@ -42,13 +46,16 @@ def window(
     asked: int | None,
     timeout: float | None,
     file: str | None,
+    timeline: TimelineName | None,
     strict: bool,
     as_json: bool,
 ) -> int:
     """Compute how many time points back a reasoner has to remember so that it loses no answer to Q: the radius, which
     is enough for any stream; the smallest window that follows from the rules alone (uniform); and, over known objects,
-    the smallest possible window (exact), with a stream on which a smaller one loses an answer. RULES are temporal
-    Datalog (.tdl).
+    the smallest possible window (exact), with a stream on which a smaller one loses an answer.
+
+    These are for temporal Datalog (.tdl). For DatalogMTL (.dmtl), print for how long each predicate has to be kept,
+    with a stream on which a little less loses an answer.
 
     With --check: exit code 0 for a valid window, 1 for one that loses answers, 3 if that is not known. Without
     --objects it is known for all queries that are not recursive and do not compare objects by order.
@@ -65,6 +72,12 @@ def window(
 
     program = Program.load(rules)
     show_warnings(find_program_warnings(program), strict)
+    if program.temporal is None:
+        if asked is not None or file is not None:
+            raise click.UsageError("--check and --witness are for temporal Datalog (.tdl)")
+        return _print_retention(program, query, objects, timeline, timeout, as_json)
+    if timeline == "rational":
+        raise click.UsageError("temporal Datalog (.tdl) has the integer timeline")
     with show_search_progress(timeout) as progress, interruptible():
         report = analyse(program, query, objects, check=asked, timeout=timeout, progress=progress)
     witness = report.check.witness if report.check else report.witness
@@ -75,6 +88,43 @@ def window(
     if report.check is None or report.check.valid:
         return 0
     return UNDECIDED if report.check.valid is None else 1
+
+
+def _print_retention(
+    program: Program,
+    query: str,
+    objects: str | None,
+    timeline: TimelineName | None,
+    timeout: float | None,
+    as_json: bool,
+) -> int:
+    from tidelog.windows.retention_search import retention
+
+    with show_search_progress(timeout) as progress, interruptible():
+        report = retention(program, query, objects, timeline=timeline, timeout=timeout, progress=progress)
+    click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else "\n".join(_format_retention(report)))
+    return 0
+
+
+def _format_retention(report: RetentionReport) -> Iterator[str]:
+    from tidelog.language.fact_text import format_fact
+    from tidelog.timeline.interval import format_time
+
+    if not report.predicates:
+        yield f"{report.query} looks back at nothing."
+    for found in report.predicates:
+        enough, least = format_time(found.enough), format_time(found.least)
+        read = "" if found.enough == found.read else f" of the {format_time(found.read)} that rules look back,"
+        if found.least == found.enough:
+            yield f"{found.predicate} has to be kept for {enough},{read} {report.describe_scope(found)}."
+        else:
+            known = f"at least {least} is needed" if found.least else "whether less is enough is not known"
+            yield f"{found.predicate} kept for {enough},{read} {report.describe_scope(found)}, is enough; {known}."
+        if found.witness:
+            yield f"With {format_time(found.least - report.tick)} this stream loses {format_fact(found.witness.lost)}:"
+            yield from map(format_fact, found.witness.stream)
+    if report.reason:
+        yield f"Less is not tried: {report.reason}."
 
 
 def _format_report(report: WindowReport) -> Iterator[str]:

@@ -11,7 +11,8 @@ of a query; `contained` compares two queries. The other modules, in the order in
   `unrolled_product` and `product_search`; `witness` is the stream that it finds where a window loses an answer.
 - `closed_domain`: streaming with the window that was proved for known objects.
 
-For DatalogMTL, `redundant_rules` finds rules that follow from others (`body_freezing`), and `memory_report` explains
+For DatalogMTL, `retention_search` finds how long each predicate has to be kept, over rules that `time_cells` makes;
+`redundant_rules` finds rules that follow from others (`body_freezing`), and `memory_report` explains
 how long facts are kept and why. The theory is that of Ronca, Kaminski, Cuenca Grau and Horrocks, "The Window Validity
 Problem in Rule-Based Stream Reasoning" (KR 2018), called "the paper" in this package.
 """

@@ -22,7 +22,8 @@ from tidelog.language.tdl_translation import translate_to_mtl
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.windows.forward_query import ForwardQuery, build_forward_query
 from tidelog.windows.loss_search import ProgressCallback
-from tidelog.windows.validity import Objects, WindowCheck, WindowReport, window
+from tidelog.windows.object_names import Objects
+from tidelog.windows.validity import WindowCheck, WindowReport, window
 from tidelog.windows.witness import format_timed_fact
 
 if TYPE_CHECKING:

@@ -110,7 +110,7 @@ def build_forward_query(program: Program, output: str) -> ForwardQuery:
     temporal = program.temporal
     if temporal is None:
         message = "windows are defined for temporal Datalog, but these rules are DatalogMTL"
-        help = "use a .tdl file; for DatalogMTL, `tidelog check` says how long facts are kept, and why"
+        help = "use a .tdl file; for DatalogMTL, `tidelog window` and `tl.windows.retention` say how long to keep facts"
         raise TidelogError(Diagnostic("TL601", message, help=help))
     require_known_predicates([output], known_predicates(program))
     needed = needed_predicates(temporal.rules, output)

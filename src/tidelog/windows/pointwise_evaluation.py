@@ -59,15 +59,20 @@ def _match_args(args: tuple[Term, ...], values: tuple[Value, ...], binding: Bind
 
 
 def derive_present(
-    rules: Iterable[ForwardRule], now: Facts, past: Mapping[int, Facts], rigid: Facts, compare: Comparator = compare
+    layers: Iterable[Sequence[ForwardRule]],
+    now: Facts,
+    past: Mapping[int, Facts],
+    rigid: Facts,
+    compare: Comparator = compare,
 ) -> None:
-    """Add to `now` all facts that the temporal rules derive for the present; `past` has the earlier facts by lag."""
+    """Add to `now` all facts that temporal rules, in their layers, derive for the present; `past` has the earlier facts
+    by lag."""
 
     def read(atom: LaggedAtom) -> dict[tuple[Value, ...], None]:
         held = rigid if atom.lag is None else now if atom.lag == 0 else past.get(atom.lag, {})
         return held.get(atom.predicate, {})
 
-    _derive(order_rules(rule for rule in rules if rule.temporal), now, read, compare)
+    _derive(layers, now, read, compare)
 
 
 def derive_rigid(rules: Iterable[ForwardRule], rigid: Facts, compare: Comparator = compare) -> None:
@@ -110,10 +115,11 @@ def evaluate_stream(
     `rigid`."""
     derive_rigid(rules, rigid, compare)
     longest = max((rule.radius for rule in rules), default=0)
+    layers = order_rules(rule for rule in rules if rule.temporal)
     held: dict[int, Facts] = {}
     for t in range(min(stream, default=until), until + 1):
         now = {name: dict(found) for name, found in stream.get(t, {}).items()}
         past = {lag: held[t - lag] for lag in range(1, longest + 1) if t - lag in held}
-        derive_present(rules, now, past, rigid, compare)
+        derive_present(layers, now, past, rigid, compare)
         held[t] = now
     return held

@@ -13,25 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from time import monotonic
 from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.fact_text import parse_fact
 from tidelog.language.program import Program
 from tidelog.language.syntax import Value
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule, build_forward_query
 from tidelog.windows.incremental_solver import DeadlineExceeded
 from tidelog.windows.loss_search import ProgressCallback, find_loss, find_window_loss, replay_window
+from tidelog.windows.object_names import Objects, parse_objects
 from tidelog.windows.open_containment import find_obstacle, find_open_loss
 from tidelog.windows.uniform_validity import find_uniform_window, follows
 from tidelog.windows.witness import Witness
 
 #: The fraction of the time spent on proofs; the rest is for windows below an undecided one.
 _PROOF_FRACTION = 0.8
-#: Names and numbers, or text that separates them by commas, as in a fact.
-Objects = str | Iterable[str | Fraction | int]
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ def window(
     (1, 0, 0)
     """
     forward_query = build_forward_query(program.with_temporal_query(query), query)
-    known = None if objects is None else _parse_objects(objects)
+    known = None if objects is None else parse_objects(objects)
     if check is not None and check < 0:
         message = f"{check} is not a window"
         raise TidelogError(Diagnostic("TL603", message))
@@ -165,7 +162,7 @@ def contained(
         if objects is None:
             found = find_open_loss(left, right, deadline)
         else:
-            found = find_loss(left, right, _parse_objects(objects), deadline)
+            found = find_loss(left, right, parse_objects(objects), deadline)
     except DeadlineExceeded:
         from tidelog.errors import Undecided
 
@@ -266,20 +263,6 @@ def _rules_that_force(query: ForwardQuery, uniform: int) -> Iterable[ForwardRule
     for rule in query.rules:
         if rule.radius >= uniform > 0 and not follows(rule, query.restrict_to(uniform - 1).rules, query.facts):
             yield rule
-
-
-def _parse_objects(objects: Objects) -> tuple[Value, ...]:
-    """Return distinct constants; text is parsed like the arguments of a fact."""
-    if isinstance(objects, str):
-        try:
-            objects = parse_fact(f"O({objects})", "<objects>")[0].args
-        except TidelogError as problem:
-            message = f"cannot read the objects: {problem.diagnostics[0].message}"
-            raise TidelogError(Diagnostic("TL602", message, problem.diagnostics[0].place)) from None
-    found = dict.fromkeys(value if isinstance(value, str) else Fraction(value) for value in objects)
-    if not found:
-        raise TidelogError(Diagnostic("TL602", "no objects are given"))
-    return tuple(found)
 
 
 def _require_comparable(left: ForwardQuery, right: ForwardQuery) -> None:

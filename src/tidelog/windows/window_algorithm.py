@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.language.syntax import Value
-from tidelog.windows.forward_query import ForwardQuery
+from tidelog.windows.forward_query import ForwardQuery, order_rules
 from tidelog.windows.pointwise_evaluation import Facts, add_fact, derive_present, derive_rigid
 
 
@@ -35,11 +35,12 @@ def run_window_algorithm(
         add_fact(rigid, predicate, values)
     rules = query.restrict_to(window).rules
     derive_rigid(rules, rigid)
+    layers = order_rules(rule for rule in rules if rule.temporal)
     memory: dict[int, Facts] = {}
     output: dict[int, frozenset[tuple[Value, ...]]] = {}
     for t in range(max(stream, default=-1) + 1):
         now = {name: dict(found) for name, found in stream.get(t, {}).items()}
-        derive_present(rules, now, {t - then: held for then, held in memory.items()}, rigid)
+        derive_present(layers, now, {t - then: held for then, held in memory.items()}, rigid)
         memory[t] = now
         output[t] = frozenset((now if query.output in query.temporal else rigid).get(query.output, ()))
         memory.pop(t - window, None)
