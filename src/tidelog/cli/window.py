@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from tidelog.windows.retention_search import RetentionReport
     from tidelog.windows.validity import WindowCheck, WindowReport
     from tidelog.windows.witness import Witness
+
+
+class SearchLimits(TypedDict):
+    """Options that say over which streams a search goes, and for how long."""
+
+    objects: str | None
+    timeline: TimelineName | None
+    timeout: float | None
 
 
 @click.command(short_help="Compute how much history a query needs.")
@@ -42,13 +50,11 @@ if TYPE_CHECKING:
 def window(
     rules: str,
     query: str,
-    objects: str | None,
     asked: int | None,
-    timeout: float | None,
     file: str | None,
-    timeline: TimelineName | None,
     strict: bool,
     as_json: bool,
+    **limits: Unpack[SearchLimits],
 ) -> int:
     """Compute how many time points back a reasoner has to remember so that it loses no answer to Q: the radius, which
     is enough for any stream; the smallest window that follows from the rules alone (uniform); and, over known objects,
@@ -75,11 +81,12 @@ def window(
     if program.temporal is None:
         if asked is not None or file is not None:
             raise click.UsageError("--check and --witness are for temporal Datalog (.tdl)")
-        return _print_retention(program, query, objects, timeline, timeout, as_json)
-    if timeline == "rational":
+        return _print_retention(program, query, limits, as_json)
+    if limits["timeline"] == "rational":
         raise click.UsageError("temporal Datalog (.tdl) has the integer timeline")
+    timeout = limits["timeout"]
     with show_search_progress(timeout) as progress, interruptible():
-        report = analyse(program, query, objects, check=asked, timeout=timeout, progress=progress)
+        report = analyse(program, query, limits["objects"], check=asked, timeout=timeout, progress=progress)
     witness = report.check.witness if report.check else report.witness
     if file is not None and witness is not None:
         with open(file, "w", encoding="utf-8") as out:
@@ -90,18 +97,11 @@ def window(
     return UNDECIDED if report.check.valid is None else 1
 
 
-def _print_retention(
-    program: Program,
-    query: str,
-    objects: str | None,
-    timeline: TimelineName | None,
-    timeout: float | None,
-    as_json: bool,
-) -> int:
+def _print_retention(program: Program, query: str, limits: SearchLimits, as_json: bool) -> int:
     from tidelog.windows.retention_search import retention
 
-    with show_search_progress(timeout) as progress, interruptible():
-        report = retention(program, query, objects, timeline=timeline, timeout=timeout, progress=progress)
+    with show_search_progress(limits["timeout"]) as progress, interruptible():
+        report = retention(program, query, **limits, progress=progress)
     click.echo(json.dumps(report.to_json(), ensure_ascii=False) if as_json else "\n".join(_format_retention(report)))
     return 0
 
