@@ -3,7 +3,8 @@
 Start with `validity`: `window` computes the radius, the uniform window and, over known objects, the least valid window
 of a query; `contained` compares two queries. The other modules, in the order in which `validity` uses them:
 
-- `object_names`: the objects that users give; `forward_query`: the rules that a window is defined for; `window_algorithm` is the definition itself, as a program.
+- `object_names`: the objects that users name.
+- `forward_query`: the rules that a window is defined for; `window_algorithm` is the definition itself, as a program.
 - `uniform_validity`: windows that are valid for any data, found by freezing rules (`frozen_terms`) and evaluating them
   (`pointwise_evaluation`).
 - `open_containment`: containment over all data, for queries without recursion, by unfolding and freezing.
