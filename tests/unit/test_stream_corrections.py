@@ -240,6 +240,18 @@ def test_late_facts_of_one_key_in_several_steps_of_a_feed_each_correct_it(rules:
     assert sorted(texts(fed.finish())) == sorted(texts(pushed.finish()))
 
 
+def test_aggregates_that_are_fed_are_known_at_their_own_clocks() -> None:
+    rules = "Q(X) :- V(X).\nQ(X) :- W(X), N = count[0,4]{ P(X) }, N > 1."
+    lines = [f"{name}(a)@{t}" for t in range(30) for name in ("VWP" if t % 3 else "P") if t % 7 or name == "W"]
+    fed, pushed = make(rules, timeline="integer"), make(rules, timeline="integer")
+    found = {int(step.time): texts(step) for step in fed.feed(tl.Dataset.parse("\n".join(lines), ordered=True))}
+    steps: dict[int, list[str]] = {}
+    for line in lines:
+        steps.setdefault(int(line[5:]), []).append(line)
+    assert found == {t: push(pushed, t, *facts) for t, facts in steps.items()}
+    assert sum(map(bool, found.values())) > 5
+
+
 def test_states_hold_everything_that_can_be_corrected() -> None:
     reasoner = make(EXCEPT, delay=2)
     for t in range(40):

@@ -11,9 +11,10 @@ Read `reasoner.py` first: `Reasoner` is the session that users hold. The other m
 - With `corrections`, late facts and deletions change earlier answers: `arrivals` are what comes in a step,
   `assertion_ledger` holds what can be corrected, `checkpoints` (made of `marks`) where an evaluation can go back to,
   and `answer_segments` the answers given since. `key_replay` evaluates the keys of a correction alone, where the query
-  falls apart by keys, and `correction_windows` does so for many steps at once. `corrected_steps` takes the steps, in
-  the `arrival_order` of facts and deletions; `feeding` does it without corrections. `answer_changes` are their results,
-  `change_log` reads them back, `alert_corrections` withdraws alerts, and `correction_state` saves and restores it all.
+  falls apart by keys, and `correction_windows` does so for many steps at once; `joined_steps` takes many steps of rules
+  with aggregates in one. `corrected_steps` takes the steps, in the `arrival_order` of facts and deletions; `feeding`
+  does it without corrections. `answer_changes` are their results, `change_log` reads them back, `alert_corrections`
+  withdraws alerts, and `correction_state` saves and restores it all.
 - `calendar_feed` generates the days and months that rules read, ahead of the clock.
 - `answers` holds the results of steps, `output_times` the times at which answers are asked for (`output_time_text`
   reads them), and `completeness` how far they are known. `alerts` and `watch` turn answers into alerts. `fact_log`

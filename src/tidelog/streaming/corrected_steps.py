@@ -40,6 +40,7 @@ from tidelog.streaming.checkpoints import BYTES_PER_ROW
 from tidelog.streaming.correction_windows import UNLIMITED, LateRows, Window, evaluate_window, plan_window
 from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.feeding import give_steps
+from tidelog.streaming.joined_steps import plan_joined_steps, run_joined
 from tidelog.streaming.marks import Mark, go_back, mark_evaluation
 from tidelog.streaming.speculation import plan_speculation
 from tidelog.streaming.step_layout import Batch
@@ -219,6 +220,11 @@ class Feed:
     def is_outdated(self) -> bool:
         return self.reasoner.version != self.version
 
+    @property
+    def is_merged(self) -> bool:
+        """Whether several times may be one step, as without corrections; otherwise, they are only taken together."""
+        return self.corrections.evaluation.output is not None
+
     @cached_property
     def arrived(self) -> Arrived:
         return arrange_arrivals(self.corrections, self.rows, self.length, self.last, self.stand)
@@ -282,7 +288,7 @@ def _feed_rows(feed: Feed) -> Iterator[ChangeStep]:
     evaluation, longest = corrections.evaluation, feed.stand.longest
     if not (deleted or corrections.is_special or is_out_of_order(corrections, inserted, longest)):
         whole = corrections.as_dataset(inserted)
-        batch = evaluation.batch(whole, evaluation.clock, feed.length, feed.last, delay=longest)
+        batch = evaluation.batch(whole, evaluation.clock, feed.length, feed.last, delay=longest, merged=feed.is_merged)
         if not (batch.late or corrections.starts_before(inserted)):
             yield from _feed_in_order(feed, batch, inserted, 0)
             return
@@ -328,7 +334,7 @@ def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
             rows = arrived.select(first, end, corrections)[0].inserted
             evaluation = corrections.evaluation
             whole = corrections.as_dataset(rows)
-            batch = evaluation.batch(whole, evaluation.clock, feed.length, delay=UNLIMITED)
+            batch = evaluation.batch(whole, evaluation.clock, feed.length, delay=UNLIMITED, merged=feed.is_merged)
             yield from _feed_in_order(feed, batch, rows, first)
             place = stop
         if feed.is_outdated:
@@ -358,9 +364,14 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
     done, count, may_speculate = 0, len(batch.counts), True
     while done < count:
         held = evaluation.store.nbytes() + BYTES_PER_ROW * evaluation.count_rows()
-        stop = plan_speculation(batch, done, held) if may_speculate else done + 1
+        joins = evaluation.numbers is not None and not (feed.length or feed.is_merged)
+        plan = plan_joined_steps if joins else plan_speculation
+        stop = plan(batch, done, held) if may_speculate else done + 1
         mark = mark_evaluation(evaluation, numbers=True) if stop > done + 1 else None
-        found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
+        if mark and joins:
+            found, taken, violated = run_joined(evaluation, batch, done, stop)
+        else:
+            found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
         ahead = AheadInOrder(feed, batch, rows, arrival, mark, found, taken, done, done)
         if mark:
             reasoner.speculation = ahead

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tidelog.data.relation import join_relations
 from tidelog.engine.fact_store import Rows
 from tidelog.engine.store_tables import ARITY, Array, Number
-from tidelog.engine.stream_kernel import ANSWERS_END, CLOSED, FRONTIER, NOW, TOOK, Todo
+from tidelog.engine.stream_kernel import ANSWERS_END, CLOSED, NOW, Todo
 from tidelog.errors import TidelogError
 from tidelog.jit import kernel
 from tidelog.streaming.answer_changes import ChangeStep
@@ -30,6 +30,7 @@ from tidelog.streaming.arrival_order import Arrived
 from tidelog.streaming.arrivals import Relations
 from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.feeding import NO_FACTS
+from tidelog.streaming.joined_steps import Found, find_ends, repeat_record
 from tidelog.streaming.key_replay import (
     KeyPlan,
     Part,
@@ -204,24 +205,6 @@ class WindowChanges:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Answers of several steps, with the step of each."""
-
-    rows: Rows
-    step: Int64s
-
-    def where(self, kept: Bools) -> Found:
-        return Found(self.rows.where(kept), self.step[kept])
-
-    def place(self, ended: Int64s) -> Found:
-        """Return answers of steps that were taken at once, each in the first step that could give it.
-
-        `ended` are positions, one for each step: answers that end before it are given by then.
-        """
-        return Found(self.rows, np.searchsorted(ended, self.rows.hi, "right"))
-
-
-@dataclass(frozen=True)
 class Round:
     """An evaluation of some keys: the step of the window from which on its answers count, by key, and these answers.
 
@@ -271,11 +254,10 @@ def evaluate_window(
         go_back(evaluation, before)
         return None
     if evaluation.numbers is not None:
-        ended = np.maximum(clocks - 1 - evaluation.task.longest, begin[FRONTIER]) - evaluation.task.ahead
+        ended = find_ends(evaluation, clocks, begin)
         found = found.place(ended)
         rounds = [replace(again, found=again.found.place(ended)) for again in rounds]
-        taken = np.repeat(taken[-1:], len(clocks), axis=0)
-        taken[:, TOOK] //= len(clocks)
+        taken = repeat_record(taken[-1], len(clocks))
     for again in rounds:
         again.part.replace_in(evaluation, keys, mark_keys(evaluation, again.steps))
     changes = _compare(corrections, keys, plan.first, place, found, rounds, len(clocks))

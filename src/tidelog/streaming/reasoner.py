@@ -272,8 +272,9 @@ class Reasoner:
     ) -> Iterator[StreamStep]:
         """Process a dataset or dataframes step by step, in order of arrival or, where that is unknown, of time.
 
-        Yields one step per time, or per multiple of `step`. Facts that begin after `until` are left out. Several steps
-        may be evaluated ahead in one kernel call (see `speculation`); using the reasoner between two steps rolls back.
+        Yields one step per time, or per multiple of `step`; without `step`, rules with aggregates are evaluated for
+        many times at once, as one step unless there are corrections. Facts that begin after `until` are left out.
+        Several steps may be evaluated ahead (see `speculation`); using the reasoner between two steps rolls back.
         """
         if self.corrections is not None:
             from tidelog.streaming.corrected_steps import feed_corrections
