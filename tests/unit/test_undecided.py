@@ -38,3 +38,12 @@ def test_a_model_that_is_not_decided_says_why(monkeypatch: pytest.MonkeyPatch) -
         assert found.place is not None
         assert found.place.line == 1
         assert "--between LO,HI" in (found.help or "")
+
+
+def test_a_recursion_that_ends_too_late_says_that_closer_facts_are_decided() -> None:
+    program = tl.Program.parse("A :- Diamondminus[1,1] A, On.")
+    with pytest.raises(Undecided) as caught:
+        tl.materialise(program, tl.Dataset.parse("A@0\nOn@[0,1000000000]"))
+    (found,) = caught.value.diagnostics
+    assert "with facts that begin and end closer together" in (found.help or "")
+    assert len(str(tl.materialise(program, tl.Dataset.parse("A@0\nOn@[0,1000]"))).splitlines()) == 1001

@@ -44,7 +44,8 @@ def _explain(compiled: CompiledProgram, rule: FlatRule, loops: bool) -> tuple[st
         return reason, f"give its operators ranges that end, or {_RANGE}"
     distance = format_time(Fraction(reach, compiled.grid.tick * compiled.grid.denominator))
     reason = f"is recursive over distances of up to {distance}, and what it derives did not repeat within the search"
-    return reason, f"{_RANGE}; over shorter distances, or multiples of one, repetitions are found for all time"
+    decided = "over shorter distances, or multiples of one, and with facts that begin and end closer together"
+    return reason, f"{_RANGE}; {decided}, repetitions are found for all time"
 
 
 def _find_reach(rule: FlatRule) -> int:
