@@ -210,8 +210,9 @@ def _warm_frames() -> None:
         numbers = pa.array([1, 2, 1], type)
         far = pa.array([1, 1 << 30, 5], type)
         words = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], type), pa.array(["a", "b"]))
-        columns = {"n": numbers, "f": far, "w": words, "d": [0.5, 1.0, 2.0], "time": pa.array([1, 2, 3], type)}
-        model = tl.materialise(tl.Program.parse("P(W) :- Q(N, F, W, D)."), {"Q": pa.table(columns)})
+        values = {"d": [0.5, 1.0, 2.0], "b": [True, False, True]}
+        columns = {"n": numbers, "f": far, "w": words, **values, "time": pa.array([1, 2, 3], type)}
+        model = tl.materialise(tl.Program.parse("P(W) :- Q(N, F, W, D, B)."), {"Q": pa.table(columns)})
         model.to_arrow()
 
 

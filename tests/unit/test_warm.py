@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kernel_ways import run_kernels
 from locations import ROOT, SOURCES
 from tidelog import warm
 from tidelog.cache_folder import find_cache_folder
@@ -105,6 +106,54 @@ def test_warming_up_compiles_even_what_has_little_to_do(monkeypatch: pytest.Monk
     assert len(list(warm.compile_engine())) == len(ways)
     assert set(ways) == {"compiled"}
     assert os.environ["TIDELOG_KERNELS"] == "auto"
+
+
+def _make_frames() -> Iterator[Any]:
+    """Make tables of every type of column."""
+    import pyarrow as pa
+
+    whole = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    texts = [pa.string(), pa.large_string(), pa.string_view()]
+    for type in (*whole, pa.float32(), pa.float64(), pa.decimal128(9, 2)):
+        yield pa.table({"x": pa.array([1, 2, 100], type), "time": pa.array([1, 2, 3], type)})
+    for type in whole:
+        entries = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], type), ["a", "b"])
+        yield pa.table({"x": pa.chunked_array([entries, entries[1:]]), "time": [1, 2, 3, 4, 5]})
+        yield pa.table({"x": pa.array([1, 2, 100], type)[1:], "start": [1, 2], "end": [3, 4]})
+    for type in texts:
+        for values in (["a", "b"], ["1", "a text that is longer than a view holds"]):
+            yield pa.table({"x": pa.array(values, type), "time": pa.array(["1", "1/3"], type)})
+            yield pa.table(
+                {"x": pa.array(values, type), "time": pa.array(["2026-01-31", "2026-01-31T10:00:00Z"], type)}
+            )
+    for unit in ("s", "ms", "us", "ns"):
+        moments = pa.array([1, 2], pa.timestamp(unit, "Europe/Berlin"))
+        yield pa.table({"x": moments, "time": moments})
+    yield pa.table({"x": pa.array([1, 2], pa.date32()), "y": [True, False], "time": pa.array([1, 2], pa.date32())})
+
+
+def test_warming_up_covers_dataframes_of_every_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are compiled for the types of their arguments, and none may be left for the first call of a user."""
+    from numba import typeof
+
+    import tidelog as tl
+    from tidelog.jit.kernel_functions import Kernel
+
+    called: set[tuple[object, ...]] = set()
+    call = Kernel.__call__
+
+    def record(self: Kernel, *args: Any) -> Any:
+        called.add((self.__module__, self.__name__, *map(typeof, args)))
+        return call(self, *args)
+
+    monkeypatch.setattr(Kernel, "__call__", record)
+    with run_kernels("interpreted"):
+        for warmed in (warm._warm_tables, warm._warm_frames):
+            warmed()
+        covered = frozenset(called)
+        for frame in _make_frames():
+            tl.Dataset.from_arrow({"Q": frame})
+    assert called == covered
 
 
 @pytest.fixture

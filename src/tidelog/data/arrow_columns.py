@@ -156,6 +156,8 @@ def _intern_dictionary(
 ) -> npt.NDArray[np.int64]:
     """Intern the entries of a dictionary that occur, each once."""
     indices = _to_numpy(column.indices)
+    if indices.dtype == np.uint64:  # Indices are small, so that kernels need not be compiled for them.
+        indices = indices.view(np.int64)
     entries = column.dictionary
     used = np.zeros(len(entries), np.bool_)
     arrow_kernels.mark_used(indices, used)
