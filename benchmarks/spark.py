@@ -26,6 +26,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog as tl
+from spark_small import compare as compare_small
+from spark_small import sample_cpu
 from tidelog.data import wire_format
 from tidelog.spark import JobOptions, JobOutput
 from tidelog.spark.job import build, stage_frames
@@ -52,22 +54,7 @@ SCHEMA = "machine string, time bigint"
 
 def cpu_seconds() -> float:
     """The CPU time of this process and of all below it, those that have ended included."""
-    children: dict[int, list[int]] = {}
-    used: dict[int, float] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-            used[int(entry.name)] = sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
-    found, below = 0.0, [os.getpid()]
-    while below:
-        pid = below.pop()
-        found += used.get(pid, 0.0)
-        below += children.get(pid, [])
-    return found
+    return sum(sample_cpu(os.getpid(), ended=True).values())
 
 
 #: With corrections: by how many files late rows are late, at most.
@@ -357,7 +344,8 @@ def main() -> None:
     parse.add_argument("--batch-rows", type=int, default=20_000_000)
     parse.add_argument("--cores", type=int, default=2)
     parse.add_argument("--warm-ups", type=int, default=2, help="how often all streams are run before they count")
-    parse.add_argument("--parts", default="stream,corrections,batch,cores,state", help="which of the tables")
+    parse.add_argument("--repeat", type=int, default=3, help="how often a small job is run")
+    parse.add_argument("--parts", default="small,stream,corrections,batch,cores,state", help="which of the tables")
     parse.add_argument("--restart", type=int, metavar="MB", help="only this: a restart with so much state")
     options = parse.parse_args()
     keys = [int(number) for number in options.keys.split(",")]
@@ -365,6 +353,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         if options.restart:
             restart(options.cores, Path(name), options.restart)
+            return
+        if "small" in parts:
+            print("a small job from nothing: CPU seconds of all its processes")
+            compare_small(options.repeat)
+        if parts == ["small"]:
             return
         bench = Bench(options.cores, Path(name))
         print("warming up", flush=True)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,8 @@ from tidelog.language.fact_text import format_fact
 from tidelog.page.live_board import LiveBoard
 from tidelog.spark.job.fact_frames import find_last_time
 from tidelog.spark.job.session import STATE_STORE_SETTINGS, missing_settings, query_settings, session
-from tidelog.spark.pipeline.checkpoint_record import read_record
-from tidelog.spark.pipeline.fact_queries import read_fact_frames
+from tidelog.spark.pipeline.checkpoint_record import build_record, read_record
+from tidelog.spark.pipeline.fact_queries import read_sources
 from tidelog.spark.pipeline.hadoop_files import HadoopFolder
 from tidelog.spark.pipeline.pipeline_config import Pipeline, Sink
 from tidelog.spark.pipeline.pipeline_file import load_pipeline
@@ -113,7 +114,7 @@ def test_what_a_session_lacks_is_set_for_the_queries_that_start(spark: SparkSess
 
 
 def test_a_select_without_a_time_takes_that_of_its_source(spark: SparkSession, loaded: Loaded) -> None:
-    frame = read_fact_frames(spark, loaded(PIPELINE))["Hot"]
+    frame = read_sources(spark, loaded(PIPELINE)).facts["Hot"]
     assert frame.schema.simpleString() == "struct<turbine:string,time:timestamp>"
 
 
@@ -124,7 +125,7 @@ def test_numbers_of_a_unit_become_timestamps(
     unit: str, number: str, micros: int, spark: SparkSession, loaded: Loaded
 ) -> None:
     fact = f'[facts.Hot]\nsql = "SELECT turbine, {number} AS n FROM readings"\ntime = "n"\nunit = "{unit}"'
-    frame = read_fact_frames(spark, loaded(PIPELINE.replace(f"[facts]\n{HOT}", fact)))["Hot"]
+    frame = read_sources(spark, loaded(PIPELINE.replace(f"[facts]\n{HOT}", fact))).facts["Hot"]
     assert frame.selectExpr("unix_micros(time)").first() == (micros,)
 
 
@@ -146,7 +147,7 @@ def test_sql_that_does_not_fit_is_refused_with_its_line(
     sql: str, code: str, says: str, spark: SparkSession, loaded: Loaded
 ) -> None:
     with pytest.raises(TidelogError) as raised:
-        read_fact_frames(spark, loaded(PIPELINE.replace(HOT, f'Hot = "{sql}"')))
+        read_sources(spark, loaded(PIPELINE.replace(HOT, f'Hot = "{sql}"')))
     (found,) = raised.value.diagnostics
     assert found.code == code
     assert says in found.message
@@ -156,7 +157,7 @@ def test_sql_that_does_not_fit_is_refused_with_its_line(
 
 def test_the_caret_is_under_the_word_that_is_wrong(spark: SparkSession, loaded: Loaded) -> None:
     with pytest.raises(TidelogError) as raised:
-        read_fact_frames(spark, loaded(PIPELINE.replace("celsius > 80", "celcius > 80")))
+        read_sources(spark, loaded(PIPELINE.replace("celsius > 80", "celcius > 80")))
     place = raised.value.diagnostics[0].place
     assert place is not None
     assert place.text[place.column - 1 : place.column - 1 + place.length] == "celcius"
@@ -167,7 +168,7 @@ def test_everything_wrong_with_sources_and_facts_is_said_at_once(spark: SparkSes
         HOT, 'Hot = "SELECT nothing FROM readings"\nOverheated = "SELECT turbine FROM gone"'
     )
     with pytest.raises(TidelogError) as raised:
-        read_fact_frames(spark, loaded(text))
+        read_sources(spark, loaded(text))
     assert [found.code for found in raised.value.diagnostics] == ["TL806", "TL807"]
 
 
@@ -189,7 +190,7 @@ def test_columns_of_numbers_that_are_joined_with_text_are_refused(spark: SparkSe
 
 def test_times_are_of_one_kind(spark: SparkSession, loaded: Loaded) -> None:
     with pytest.raises(TidelogError, match="the times of Overheated are numbers, those of Hot timestamps"):
-        read_fact_frames(
+        read_sources(
             spark, loaded(PIPELINE.replace(HOT, f'{HOT}\nOverheated = "SELECT turbine, ms AS time FROM readings"'))
         )
 
@@ -596,6 +597,41 @@ def test_rows_that_spark_cannot_read_do_not_disappear(spark: SparkSession, turbi
     lines = [line for path in turbines.glob("run/aside/part-*") for line in path.read_text().splitlines()]
     assert sorted(json.loads(line)["row"] for line in lines) == sorted(bad)
     assert all(json.loads(line)["file"].endswith("readings/3.json") for line in lines)
+
+
+@pytest.mark.parametrize("begun", ["before", "now"])
+def test_a_stream_reads_facts_and_bad_rows_as_its_checkpoint_began(
+    spark: SparkSession, turbines: Path, monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    """Earlier versions had two sources of Spark's for them, which its checkpoints count."""
+    from tidelog.spark.pipeline import preparation
+
+    later = turbines / "readings" / "3.json"
+    waiting = later.rename(turbines / "3.json")
+    pipeline = changed(turbines)
+    with (turbines / "pipeline.toml").open("a") as file:
+        file.write('\n[sinks.aside]\nformat = "text"\npath = "run/aside"\n')
+    pipeline = load_pipeline(turbines / "pipeline.toml")
+    with monkeypatch.context() as patched:
+        if begun == "before":
+            patched.setattr(preparation, "read_sources", lambda *args, **_: read_sources(*args, once=False))
+            patched.setattr(
+                preparation, "build_record", lambda *args: replace(build_record(*args), sources_read_once=False)
+            )
+        finished(preparation.prepare_pipeline(spark, pipeline))
+    # The lines of an offset log: version, metadata, and one per source; the first is our clock.
+    lines = (turbines / "run" / "checkpoint" / "offsets" / "0").read_text().splitlines()
+    assert len(lines) == (5 if begun == "before" else 4)
+    assert answers_of(spark, turbines) == ANSWERS[:1]
+    waiting.rename(later)
+    with later.open("a") as file:
+        file.write('{"turbine": "t9", "celsius": \n')
+    stream = finished(preparation.prepare_pipeline(spark, pipeline))
+    assert answers_of(spark, turbines) == ANSWERS
+    assert stream.progress.aside == 1
+    record = read_record(spark, pipeline)
+    assert record is not None
+    assert record.sources_read_once is (begun == "now")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ def find_descendants(root: int) -> list[Process]:
 def find_python_workers(root: int) -> list[Process]:
     """Find Spark's Python workers, which its daemons have forked."""
     running = find_descendants(root)
-    daemons = {process.id for process in running if "pyspark.daemon" in process.command}
+    names = ("pyspark.daemon", "tidelog.spark.worker.worker_daemon")  # a local Spark has ours
+    daemons = {process.id for process in running if any(name in process.command for name in names)}
     return [process for process in running if process.parent in daemons]
 
 

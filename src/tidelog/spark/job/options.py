@@ -60,6 +60,9 @@ class JobOptions:
 
     #: Rows of sources that cannot be read, as JSON in a column `row`: set aside as well, or the job fails at the first.
     bad_rows: Sequence[DataFrame] = ()
+    #: Read a source once for all facts that filter and project its rows. The checkpoint of a stream has an entry for
+    #: each time that a source is read, so one that began with several needs False.
+    read_once: bool = True
     #: The columns of fact DataFrames, by predicate: `{"Hot": "turbine STRING, time TIMESTAMP"}`. The job is then built
     #: without asking Spark about these DataFrames, as functions of declarative pipelines must.
     schemas: Mapping[str, SchemaLike] | None = None
@@ -113,6 +116,7 @@ class JobKeywords(TypedDict, total=False):
     timeline: TimelineName | None
     set_aside: bool
     bad_rows: Sequence[DataFrame]
+    read_once: bool
     schemas: Mapping[str, SchemaLike] | None
     names: Sequence[str] | None
     between: tuple[TimeLike, TimeLike] | None

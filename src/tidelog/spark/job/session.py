@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.job.connect import connect, is_connect_address
@@ -47,6 +47,9 @@ _SETTINGS: dict[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "false",  # the plan places the buckets; do not merge partitions
 }
+
+#: The module that Spark forks Python workers from.
+_DAEMON = "spark.python.daemon.module"
 
 _LOCAL = ("local", "local-cluster")
 
@@ -83,9 +86,23 @@ def session(
     if master is not None:
         builder = builder.master(master)
     try:
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
     except Exception as problem:
         raise _start_error(problem, master, printed) from None
+    _preload_workers(spark)
+    return spark
+
+
+def _preload_workers(spark: SparkSession) -> None:
+    """Let Python workers of a local Spark find their libraries imported, unless the user has chosen another daemon.
+
+    Elsewhere this package may reach the workers only after their daemon has started. Spark reads the setting when it
+    starts the first worker, so it can be set once the master is known.
+    """
+    context: Any = spark.sparkContext
+    settings = context._jsc.sc().conf()
+    if context.master.partition("[")[0] == "local" and not settings.contains(_DAEMON):
+        settings.set(_DAEMON, "tidelog.spark.worker.worker_daemon")
 
 
 def require_pyspark() -> None:

@@ -11,13 +11,14 @@ from uuid import uuid4
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.awaiting.awaited_worker import make_awaiter
 from tidelog.spark.job.options import JobOptions
+from tidelog.spark.job.shared_scans import Input, share_scans
 from tidelog.spark.job.struct_types import declare_columns, read_struct_type
 from tidelog.spark.plan.bucket_keys import choose_bucket_keys
 from tidelog.spark.plan.fact_columns import FactColumns
 from tidelog.spark.plan.job_plan import AwaitedStagePlan, JobPlan, StagePlan
 from tidelog.spark.worker import packed_rows
 from tidelog.spark.worker.batch_worker import Worker, make_backfiller, make_evaluator
-from tidelog.spark.worker.fact_packer import make_bad_row_packer, make_fact_packer
+from tidelog.spark.worker.fact_packer import make_packer
 from tidelog.timeline.interval import Time, read_time
 
 if TYPE_CHECKING:
@@ -44,14 +45,16 @@ def build_streaming_frame(spark: SparkSession, job: JobInput) -> DataFrame:
     keys = choose_bucket_keys(job.plan.max_buckets, partitions)
     clocks = [_read_wake_clock(spark, job, keys)]
     others: list[DataFrame] = []
-    for name, (frame, columns) in job.facts.items():
-        timed = name not in job.options.clocked
-        packed = frame.mapInArrow(
-            make_fact_packer(job.plan, columns, keys, timed=timed, set_aside=job.options.set_aside),
-            read_struct_type(packed_rows.TIMED_ROW_SCHEMA if timed else packed_rows.ROW_SCHEMA),
-        )
-        (clocks if timed else others).append(packed)
-    others += _pack_bad_rows(job, keys)
+    # The checkpoint relies on the order of sources. Rows that cannot be read do not move the clock.
+    facts = {True: list[Input](), False: list[Input]()}
+    for name, given in job.facts.items():
+        facts[name not in job.options.clocked].append(given)
+    facts[False] += ((frame, None) for frame in job.options.bad_rows)
+    for timed, frames in ((True, clocks), (False, others)):
+        schema = read_struct_type(packed_rows.TIMED_ROW_SCHEMA if timed else packed_rows.ROW_SCHEMA)
+        for scan in share_scans(facts[timed], once=job.options.read_once):
+            pack = make_packer(job.plan, scan.selections, keys, timed=timed, set_aside=job.options.set_aside)
+            frames.append(scan.frame.mapInArrow(pack, schema))
     # The clock is Spark's watermark, the largest time of all rows. The time column is dropped before the first stage,
     # so Spark cannot drop late rows by it: the reasoner decides what is late.
     packed = _union([_union(clocks).withWatermark("time", "0 seconds").drop("time"), *others])
@@ -75,10 +78,11 @@ def build_batch_frame(spark: SparkSession, job: JobInput, last: Time) -> DataFra
         (bucket, stage.number, packed_rows.WAKE, b"") for stage in plan.all_stages for bucket in range(stage.buckets)
     ]
     frames = [spark.createDataFrame(wakes, row_type)]
-    for frame, columns in job.facts.values():
-        pack = make_fact_packer(plan, columns, keys, timed=False, set_aside=job.options.set_aside)
-        frames.append(frame.mapInArrow(pack, row_type))
-    packed = declare_columns(_union([*frames, *_pack_bad_rows(job, keys)]), row_type)
+    inputs = [*job.facts.values(), *((frame, None) for frame in job.options.bad_rows)]
+    for scan in share_scans(inputs, once=job.options.read_once):
+        pack = make_packer(plan, scan.selections, keys, timed=False, set_aside=job.options.set_aside)
+        frames.append(scan.frame.mapInArrow(pack, row_type))
+    packed = declare_columns(_union(frames), row_type)
     for stage in plan.all_stages:
         partitioned = packed.repartitionById(plan.max_buckets, packed.bucket)
         packed = partitioned.mapInArrow(_make_worker(job, stage, last), row_type)
@@ -111,11 +115,6 @@ def _make_worker(job: JobInput, stage: StagePlan | AwaitedStagePlan, last: Time)
     if job.options.backfill:
         return make_backfiller(job.plan, stage.number, job.background, last)
     return make_evaluator(job.plan, stage.number, job.background, job.options.between)
-
-
-def _pack_bad_rows(job: JobInput, keys: tuple[int, ...]) -> list[DataFrame]:
-    pack = make_bad_row_packer(keys, set_aside=job.options.set_aside)
-    return [frame.mapInArrow(pack, read_struct_type(packed_rows.ROW_SCHEMA)) for frame in job.options.bad_rows]
 
 
 def _saved_buckets(spark: SparkSession, initial: DataFrame, stage: int, keys: tuple[int, ...]) -> GroupedData:

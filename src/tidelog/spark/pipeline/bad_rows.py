@@ -6,9 +6,7 @@ a column of its own.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidelog.spark.pipeline.pipeline_config import Source
 from tidelog.spark.worker.declared_rows import (
@@ -22,7 +20,7 @@ from tidelog.spark.worker.declared_rows import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 #: The formats in which Spark notes rows that it cannot read.
@@ -37,58 +35,63 @@ def add_bad_row_column(schema: StructType) -> StructType:
     return StructType([*schema.fields, StructField(BAD_ROW, StringType())])
 
 
-def select_good_rows(frame: DataFrame) -> DataFrame:
-    """Return the rows that could be read.
+def mark_rows(frame: DataFrame, source: Source) -> DataFrame:
+    """Return the rows of a source, all of whose columns are read, with a column that says where a row is from.
 
-    The last condition is always true. It needs all columns: Spark would otherwise read only those that a query uses,
-    and accept a row although its other columns are bad.
+    The condition is always true, and needs all columns: Spark would otherwise read only those that a query uses, and
+    accept a row although its other columns are bad.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     if BAD_ROW not in frame.columns:
         return frame
     columns = [F.col(f"`{name}`") for name in frame.columns if name != BAD_ROW]
-    always = F.hash(F.to_json(F.struct(*columns))).cast("bigint") + F.spark_partition_id() > -(1 << 40)
-    return frame.where(F.col(BAD_ROW).isNull()).where(always).drop(BAD_ROW)
+    if source.table is None:
+        kafka = F.struct("kafka.topic", "kafka.partition", "kafka.offset")
+        frame = frame.withColumn(FILE, kafka if source.format == "kafka" else F.col("_metadata.file_path"))
+    return frame.where(F.hash(F.to_json(F.struct(*columns))).cast("bigint") + F.spark_partition_id() > -(1 << 40))
+
+
+def select_good_rows(frame: DataFrame) -> DataFrame:
+    """Return the marked rows that could be read."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return frame.where(F.col(BAD_ROW).isNull()).drop(BAD_ROW, FILE) if BAD_ROW in frame.columns else frame
 
 
 def select_bad_rows(frame: DataFrame, source: Source) -> DataFrame | None:
-    """Return the rows that could not be read, as JSON in a column `row`; None if the source has no such rows."""
+    """Return the marked rows that could not be read, as JSON in a column `row`; None if the source has no such rows."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if BAD_ROW not in frame.columns:
         return None
+    bad = frame.where(F.col(BAD_ROW).isNotNull())
     if source.table is not None:
-        return frame.where(F.col(BAD_ROW).isNotNull()).select(F.col(BAD_ROW).alias("row"))
-    if source.format == "kafka":
-        own = F.struct("kafka.topic", "kafka.partition", "kafka.offset")
-        return frame.withColumn(FILE, own).mapInArrow(_describe_records, "row string")
-    return frame.withColumn(FILE, F.col("_metadata.file_path")).mapInArrow(_describe_rows, "row string")
+        return bad.select(F.col(BAD_ROW).alias("row"))
+    return bad.select(_describe_record() if source.format == "kafka" else _describe_row())
 
 
-def _describe_rows(batches: Iterator[Any]) -> Iterator[Any]:
-    """Describe the rows of files that Spark could not read. It does not know their lines."""
-    return _describe(batches, "row", lambda file: (file, None))
+def _describe_row() -> Column:
+    """Describe a row of a file that Spark could not read, as JSON. Spark does not know its line."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return _to_json(F.col(FILE), F.lit(None).cast("bigint"), "row")
 
 
-def _describe_records(batches: Iterator[Any]) -> Iterator[Any]:
-    """Describe the records of topics that Spark could not read; offsets take the place of lines."""
-    return _describe(batches, "record", lambda own: (f"{own['topic']}[{own['partition']}]", own["offset"]))
+def _describe_record() -> Column:
+    """Describe a record of a topic that Spark could not read, as JSON; its offset takes the place of the line."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    topic = F.concat(F.col(f"{FILE}.topic"), F.lit("["), F.col(f"{FILE}.partition").cast("string"), F.lit("]"))
+    return _to_json(topic, F.col(f"{FILE}.offset"), "record")
 
 
-def _describe(batches: Iterator[Any], noun: str, locate: Callable[[Any], tuple[str, int | None]]) -> Iterator[Any]:
-    """Yield a JSON object for every row that Spark could not read; `locate` finds its file and line."""
-    import pyarrow as pa
+def _to_json(file: Column, line: Column, noun: str) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
 
-    for batch in batches:
-        rows: list[str] = []
-        for text, origin in zip(batch[BAD_ROW].to_pylist(), batch[FILE].to_pylist(), strict=True):
-            if text is not None:
-                file, line = locate(origin)
-                reason = f"the {noun} cannot be read with the schema of the source"
-                bad = {"file": file, "line": line, "reason": reason, "row": text}
-                rows.append(json.dumps(bad, ensure_ascii=False))
-        yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], ["row"])
+    reason = F.lit(f"the {noun} cannot be read with the schema of the source")
+    row = F.struct(file.alias("file"), line.alias("line"), reason.alias("reason"), F.col(BAD_ROW).alias("row"))
+    return F.to_json(row, {"ignoreNullFields": "false"}).alias("row")
 
 
 def open_declared_source(spark: SparkSession, source: Source) -> DataFrame:

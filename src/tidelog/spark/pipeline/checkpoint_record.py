@@ -63,6 +63,9 @@ class CheckpointRecord:
     version: int = _VERSION
     alerts: dict[str, Any] | None = None
     corrections: str | None = None
+    #: Whether a source is read once for all its facts, and its rows that cannot be read. Spark has an entry in the
+    #: checkpoint for each time that a source is read, so one that began with several goes on with several.
+    sources_read_once: bool = False
 
 
 def build_record(pipeline: Pipeline, buckets: int) -> CheckpointRecord:
@@ -85,6 +88,7 @@ def build_record(pipeline: Pipeline, buckets: int) -> CheckpointRecord:
         awaited={key: value for key, value in asdict(pipeline.awaiting).items() if value is not None}
         if pipeline.awaited
         else None,
+        sources_read_once=True,
     )
 
 

@@ -18,7 +18,7 @@ from tidelog.data.deletions import OPERATIONS
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.wording import plural, suggest
 from tidelog.spark.job.failures import shorten_spark_message
-from tidelog.spark.pipeline.bad_rows import select_bad_rows, select_good_rows
+from tidelog.spark.pipeline.bad_rows import mark_rows, select_bad_rows, select_good_rows
 from tidelog.spark.pipeline.change_envelope import unwrap_rows
 from tidelog.spark.pipeline.correction_keys import find_words
 from tidelog.spark.pipeline.pipeline_config import OPERATION, FactQuery, Pipeline, Source
@@ -48,25 +48,38 @@ class _TimeColumns:
     op: str | None = None
 
 
-def read_fact_frames(spark: SparkSession, pipeline: Pipeline, *, history: bool = False) -> dict[str, DataFrame]:
-    """Return for every predicate a DataFrame with its arguments in order, then its time.
+@dataclass(frozen=True)
+class SourceRows:
+    """The rows of all sources: DataFrames of facts by predicate, with their arguments in order, then their time; and
+    rows that cannot be read, as JSON in a column `row`, one DataFrame per source that has such rows."""
 
-    With `history` they hold the history of the sources, without predicates that have none.
+    facts: dict[str, DataFrame]
+    bad: list[DataFrame]
+
+
+def read_sources(spark: SparkSession, pipeline: Pipeline, *, history: bool = False, once: bool = True) -> SourceRows:
+    """Open all sources, and run the SQL of facts; with `history`, those with a history, and only over that.
+
+    Facts and rows that cannot be read come from one DataFrame per source, which is then read once. If not `once`, they
+    come from two, as the checkpoints of earlier versions have them. Rows of static sources of a stream that cannot be
+    read are looked for now: if there are any, raise TL206, because nothing could set them aside.
     """
     errors: list[Diagnostic] = []
     sources: dict[str, Source] = {}
+    bad_rows: list[tuple[Source, DataFrame]] = []
     read = pipeline.history_sources if history else pipeline.sources
     unreadable = {source.name.lower() for source in pipeline.sources} - {source.name.lower() for source in read}
     for source in read:
         try:
-            frame = select_good_rows(open_source(spark, source, Path(pipeline.file).absolute().parent))
-            frame = unwrap_rows(frame, source) if source.envelope else frame
-            moves_clock = source.name in _find_clock_sources(pipeline)
-            (attach_clock(frame, source) if moves_clock else frame).createOrReplaceTempView(source.name)
+            rows, bad = _open_rows(spark, pipeline, source, once)
+            rows.createOrReplaceTempView(source.name)
             sources[source.name] = source
         except TidelogError as problem:
             errors += problem.diagnostics
             unreadable.add(source.name.lower())
+            continue
+        if bad is not None:
+            bad_rows.append((source, bad))
     frames: dict[str, DataFrame] = {}
     for fact in pipeline.facts:
         if find_words(fact.sql) & unreadable:
@@ -81,7 +94,30 @@ def read_fact_frames(spark: SparkSession, pipeline: Pipeline, *, history: bool =
     errors += _find_mixed_times(frames, pipeline)
     if errors:
         raise TidelogError(sorted(errors, key=error_position))
-    return frames
+    found: list[DataFrame] = []
+    for source, bad in bad_rows:
+        if pipeline.streaming and not source.stream and not history:
+            require_no_bad_rows(bad.limit(MOST_ERRORS).collect(), source)
+        else:
+            found.append(bad)
+    return SourceRows(frames, found)
+
+
+def _open_rows(
+    spark: SparkSession, pipeline: Pipeline, source: Source, once: bool
+) -> tuple[DataFrame, DataFrame | None]:
+    """Open a source; return the rows that SQL sees, attached to the clock, and the rows that cannot be read."""
+    folder = Path(pipeline.file).absolute().parent
+    moves_clock = source.name in _find_clock_sources(pipeline)
+    opened = mark_rows(open_source(spark, source, folder), source)
+    if source.envelope:  # its times are inside the envelope
+        rows = unwrap_rows(select_good_rows(opened), source)
+        rows = attach_clock(rows, source) if moves_clock else rows
+    else:
+        opened = attach_clock(opened, source) if moves_clock else opened
+        rows = select_good_rows(opened)
+    again = opened if once else mark_rows(open_source(spark, source, folder), source)
+    return rows, select_bad_rows(again, source)
 
 
 def describe_frames(frames: Mapping[str, DataFrame], pipeline: Pipeline) -> Iterator[ValueColumn]:
@@ -98,24 +134,6 @@ def describe_frames(frames: Mapping[str, DataFrame], pipeline: Pipeline) -> Iter
 def _find_arguments(frame: DataFrame, fact: FactQuery) -> list[StructField]:
     others = () if fact.background else _TIMES if fact.op is None else (*_TIMES, OPERATION)
     return [field for field in frame.schema.fields if field.name not in others]
-
-
-def read_bad_rows(spark: SparkSession, pipeline: Pipeline, *, history: bool = False) -> list[DataFrame]:
-    """Return the rows of the sources that cannot be read, as JSON in a column `row`, one DataFrame per source.
-
-    Those of static sources of a stream are read now: if there are any, raise TL206, because nothing could set them
-    aside.
-    """
-    found: list[DataFrame] = []
-    for source in pipeline.history_sources if history else pipeline.sources:
-        frame = select_bad_rows(open_source(spark, source, Path(pipeline.file).absolute().parent), source)
-        if frame is None:
-            continue
-        if pipeline.streaming and not source.stream and not history:
-            require_no_bad_rows(frame.limit(MOST_ERRORS).collect(), source)
-        else:
-            found.append(frame)
-    return found
 
 
 def require_no_bad_rows(rows: Sequence[Row], source: Source) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,7 @@ from tidelog.spark.job.options import JobOptions
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import STATE_STORE_SETTINGS, query_settings
 from tidelog.spark.pipeline.checkpoint_record import CheckpointRecord, build_record, read_record, reconcile_records
-from tidelog.spark.pipeline.fact_queries import (
-    describe_frames,
-    find_clocked_predicates,
-    read_bad_rows,
-    read_fact_frames,
-)
+from tidelog.spark.pipeline.fact_queries import SourceRows, describe_frames, find_clocked_predicates, read_sources
 from tidelog.spark.pipeline.pipeline_config import Pipeline, Sink
 from tidelog.spark.pipeline.pipeline_warnings import check_facts
 from tidelog.spark.pipeline.sinks import SinkWriter
@@ -36,13 +30,10 @@ class PreparedPipeline:
 
     spark: SparkSession
     pipeline: Pipeline
-    frames: Mapping[str, DataFrame]
-    #: The facts in the history of the sources.
-    history: Mapping[str, DataFrame]
+    sources: SourceRows
+    #: The history of the sources.
+    history: SourceRows
     background: Dataset | None
-    #: Rows that cannot be read, of the sources and of their history.
-    bad_rows: Sequence[DataFrame]
-    bad_history: Sequence[DataFrame]
     buckets: int
     #: Identifies the output of this job; for streams, by the checkpoint.
     record: CheckpointRecord
@@ -61,7 +52,7 @@ class PreparedPipeline:
             options = replace(options, between=p.between)
             if p.awaited:
                 options = replace(options, delay=p.delays, until=p.until)
-            return build_job(self.spark, p.program, p.query, self.frames, options)
+            return build_job(self.spark, p.program, p.query, self.sources.facts, options)
         options = replace(
             self._stream_options(),
             heartbeat=p.heartbeat,
@@ -71,12 +62,12 @@ class PreparedPipeline:
             changed_rules=self.record.changed,
             clocked=find_clocked_predicates(p),
         )
-        return build_job(self.spark, p.program, p.query, self.frames, options)
+        return build_job(self.spark, p.program, p.query, self.sources.facts, options)
 
     def build_backfill(self) -> JobOutput:
         """Build the job over the history of the sources."""
-        options = replace(self._stream_options(), backfill=True, bad_rows=self.bad_history)
-        return build_job(self.spark, self.pipeline.program, self.pipeline.query, self.history, options)
+        options = replace(self._stream_options(), backfill=True, bad_rows=self.history.bad)
+        return build_job(self.spark, self.pipeline.program, self.pipeline.query, self.history.facts, options)
 
     def open_sink(self, sink: Sink) -> SinkWriter:
         return SinkWriter(self.spark, sink, self.pipeline.query, self.record.id)
@@ -93,7 +84,8 @@ class PreparedPipeline:
             buckets=self.buckets,
             timeline=p.timeline,
             set_aside=p.aside is not None,
-            bad_rows=self.bad_rows,
+            bad_rows=self.sources.bad,
+            read_once=self.record.sources_read_once,
             names=p.schema.column_names(p.query) if p.schema else None,
             awaiting=p.awaiting if p.awaited else None,
         )
@@ -106,14 +98,12 @@ class PreparedPipeline:
 
 def prepare_pipeline(spark: SparkSession, pipeline: Pipeline) -> PreparedPipeline:
     """Check everything that can be checked before the job starts; raise all errors."""
-    history = read_fact_frames(spark, pipeline, history=True) if pipeline.has_history else {}
-    frames = read_fact_frames(spark, pipeline)
-    bad_history = read_bad_rows(spark, pipeline, history=True) if pipeline.has_history else []
-    bad_rows = read_bad_rows(spark, pipeline)
-    background = Dataset.load(*pipeline.background, schema=pipeline.schema) if pipeline.background else None
-    found = check_facts(pipeline, background, describe_frames(frames, pipeline))
-    pipeline = replace(pipeline, warnings=(*pipeline.warnings, *found))
     existing = read_record(spark, pipeline) if pipeline.streaming else None
+    history = read_sources(spark, pipeline, history=True) if pipeline.has_history else SourceRows({}, [])
+    sources = read_sources(spark, pipeline, once=existing is None or existing.sources_read_once)
+    background = Dataset.load(*pipeline.background, schema=pipeline.schema) if pipeline.background else None
+    found = check_facts(pipeline, background, describe_frames(sources.facts, pipeline))
+    pipeline = replace(pipeline, warnings=(*pipeline.warnings, *found))
     buckets = pipeline.buckets or (existing.buckets if existing else count_cores(spark))
     record = build_record(pipeline, buckets)
     if existing:
@@ -121,4 +111,4 @@ def prepare_pipeline(spark: SparkSession, pipeline: Pipeline) -> PreparedPipelin
     for sink in (pipeline.answers, pipeline.late, pipeline.aside, pipeline.awaited):
         if sink and sink.python:
             register_python_source(spark, sink.python, Path(pipeline.file).absolute().parent, sink.place)
-    return PreparedPipeline(spark, pipeline, frames, history, background, bad_rows, bad_history, buckets, record)
+    return PreparedPipeline(spark, pipeline, sources, history, background, buckets, record)

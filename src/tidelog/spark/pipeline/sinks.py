@@ -180,7 +180,7 @@ def format_rows(frame: DataFrame, predicate: str) -> Iterator[str]:
     from pyspark.sql.types import TimestampNTZType, TimestampType
 
     if len(frame.columns) == 1:
-        yield from (row[0] for row in frame.toLocalIterator())
+        yield from (row[0] for row in frame.collect())
         return
     columns = []
     is_dated = False
@@ -196,11 +196,11 @@ def format_rows(frame: DataFrame, predicate: str) -> Iterator[str]:
     # The sign of a change comes first, as it is printed; `known` is not.
     columns = [columns[-2], *columns[:-2]] if "change" in frame.columns else [F.lit(""), *columns]
     if "event" in frame.columns:
-        for sign, *args, event, at, closed in frame.select(*columns).toLocalIterator():
+        for sign, *args, event, at, closed in frame.select(*columns).collect():
             time = (-INF if event == "start" else INF) if at is None else Fraction(at) / (10**6 if is_dated else 1)
             yield sign + format_change(Change(event, predicate, _to_constants(args), time, closed), is_dated)
         return
-    for sign, *args, start, end, closed in frame.select(*columns).toLocalIterator():
+    for sign, *args, start, end, closed in frame.select(*columns).collect():
         lo, hi = (None if time is None else Fraction(time) / (10**6 if is_dated else 1) for time in (start, end))
         interval = Interval(-INF if lo is None else lo, INF if hi is None else hi, *CLOSED_ENDS[closed])
         yield sign + format_fact(Fact(predicate, _to_constants(args), interval), iso=is_dated)

@@ -80,7 +80,7 @@ def _read_schema(text: str) -> StructType:
 
 
 def attach_clock(frame: DataFrame, source: Source) -> DataFrame:
-    """Make all rows of a stream move Spark's clock as they are read, including those that SQL filters out.
+    """Make all rows of a stream that could be read move Spark's clock, including those that SQL filters out.
 
     Spark would filter rows before it looks at their times if it could. But it moves no condition before one that
     depends on where it is evaluated. This one is always true (as is `rand() >= 0`, which Spark recognises).
@@ -94,6 +94,8 @@ def attach_clock(frame: DataFrame, source: Source) -> DataFrame:
     moment = to_spark_clock_column(
         to_timestamp(F.col(f"`{name}`"), kind, source.unit), kind if source.unit is None else None
     )
+    if BAD_ROW in frame.columns:
+        moment = F.when(F.col(BAD_ROW).isNull(), moment)
     timed = frame.withColumn(_CLOCK, moment).withWatermark(_CLOCK, "0 seconds")
     return timed.where(F.spark_partition_id() >= 0).drop(_CLOCK)
 

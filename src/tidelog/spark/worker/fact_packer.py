@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,7 @@ from tidelog.data.table_reader import read_arrow_columns
 from tidelog.data.time_units import find_unit_warnings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.hidden_predicates import TIMES
-from tidelog.spark.plan.fact_columns import FactColumns
+from tidelog.spark.plan.fact_columns import FactColumns, RowSelection
 from tidelog.spark.plan.job_plan import JobPlan
 from tidelog.spark.worker.packed_rows import (
     BAD,
@@ -34,38 +34,47 @@ from tidelog.spark.worker.packed_rows import (
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 
-def make_fact_packer(
-    job: JobPlan, shape: FactColumns, keys: tuple[int, ...], *, timed: bool, set_aside: bool
+def make_packer(
+    job: JobPlan, selections: Sequence[RowSelection], keys: tuple[int, ...], *, timed: bool, set_aside: bool
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Make a function for `mapInArrow` that packs rows of a fact DataFrame; `timed` if they drive the clock.
+    """Make a function for `mapInArrow` that packs the rows of a DataFrame; `timed` if its facts drive the clock.
 
-    A row with an empty argument or time is an error, or is set aside if `set_aside`.
+    A row with an empty argument or time, or that could not be read, is an error, or is set aside if `set_aside`.
     """
 
     def pack(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            if batch.num_rows:
-                rows = list(pack_batch(job, shape, batch, timed, set_aside))
+            rows: list[Row] = []
+            for selection in selections:
+                some = _select_rows(batch, selection)
+                if some.num_rows and selection.shape is None:
+                    rows.append(_pack_bad_rows(some["row"].to_pylist(), set_aside))
+                elif some.num_rows and selection.shape is not None:
+                    rows += pack_batch(job, selection.shape, some, timed, set_aside)
+            if rows:
                 yield rows_to_arrow(rows, keys, timed=timed)
 
     return pack
 
 
-def make_bad_row_packer(keys: tuple[int, ...], *, set_aside: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Make a function for `mapInArrow` that packs rows of sources that cannot be read: JSON in a column `row`.
+def _select_rows(batch: Any, selection: RowSelection) -> Any:
+    """Return the rows of an Arrow batch that a selection means, with the columns that they have by themselves."""
+    import pyarrow as pa
 
-    Unless they are set aside, the first ones are an error.
-    """
+    if not selection.places:
+        return batch
+    arrays = [batch[place] for _, place in selection.places]
+    rows = pa.RecordBatch.from_arrays(arrays, [name for name, _ in selection.places])
+    return rows if selection.condition is None else rows.filter(batch[selection.condition])
 
-    def pack(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            lines = batch["row"].to_pylist()
-            if lines and not set_aside:
-                raise TidelogError(describe_bad_row(json.loads(line)) for line in lines[:MOST_ERRORS])
-            if lines:
-                yield rows_to_arrow([Row(0, OUTPUT_STAGE, BAD, "\n".join(lines).encode())], keys)
 
-    return pack
+def _pack_bad_rows(lines: list[str], set_aside: bool) -> Row:
+    """Pack rows of sources that could not be read, as JSON; unless they are set aside, the first ones are an error."""
+    if not set_aside:
+        raise TidelogError(describe_bad_row(json.loads(line)) for line in lines[:MOST_ERRORS])
+    # As everywhere, with the spaces of Python's JSON.
+    text = "\n".join(json.dumps(json.loads(line), ensure_ascii=False) for line in lines)
+    return Row(0, OUTPUT_STAGE, BAD, text.encode())
 
 
 def describe_bad_row(row: dict[str, Any]) -> Diagnostic:

@@ -21,15 +21,15 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidelog.data import wire_format
-from tidelog.data.deletions import is_deletion, name_deletions
-from tidelog.data.relation import Relation
-from tidelog.data.symbol_table import Symbols
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.spark.plan.job_plan import Route
 from tidelog.timeline.interval import INF, Time, format_time
+
+if TYPE_CHECKING:
+    from tidelog.data.relation import Relation
+    from tidelog.data.symbol_table import Symbols
+    from tidelog.spark.plan.job_plan import Route
 
 FACTS, FINAL, CLOCK, WAKE = "facts", "final", "clock", "wake"
 ANSWER, AWAITED, LATE, BAD, STATS, STATE = "answer", "awaited", "late", "bad", "stats", "state"
@@ -67,6 +67,10 @@ def route_facts(
     symbols: Symbols, denominator: int, dates: bool, relation: Relation, routes: Iterable[Route]
 ) -> Iterator[Row]:
     """Pack facts into rows for the buckets that they go to."""
+    # Imported here, because Spark starts four processes for the clock of a stream, which pack nothing.
+    from tidelog.data import wire_format
+    from tidelog.data.deletions import is_deletion, name_deletions
+
     for route in routes:
         name = name_deletions(route.name) if is_deletion(relation.predicate) else route.name
         relation = replace(relation, predicate=name)
