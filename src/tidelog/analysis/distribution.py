@@ -102,6 +102,25 @@ def plan_distribution(
     return Distribution(program, tuple(stages))
 
 
+def plan_stable_distribution(program: Program, *, background: Collection[str] = frozenset()) -> Distribution:
+    """Plan how to split a program such that a stable model of the whole is one stable model of each bucket.
+
+    All rules take part: any of them may leave no model. What is derived stays in the bucket that derives it, since
+    another one could not know in which of the models it holds: all derived predicates count as endless. Where models
+    differ, there is a cycle of rules. Its predicates never count as background, so it is split by an argument, and each
+    bucket chooses about atoms of its own; or all that is connected with it is alike in all buckets, or in one.
+
+    >>> rules = "Free(X, P) :- Spot(X, P), not Taken(X, P). Taken(X, P) :- Spot(X, P), not Free(X, P)."
+    >>> plan_stable_distribution(Program.parse(rules)).stages[0].reason
+    'by x'
+    >>> whole = "Bottom :- Taken(X, P), Taken(Y, P), X != Y."
+    >>> plan_stable_distribution(Program.parse(f"{rules} {whole}")).stages[0].reason
+    'by p'
+    """
+    heads = [head.predicate for rule in program.rules if (head := head_atom(rule)) is not None]
+    return plan_distribution(program, background=background, endless=heads)
+
+
 def _with_hidden_readers(program: Program, endless: Collection[str]) -> set[str]:
     """Return the endless predicates with the hidden ones that `split_rules` has put between them and their readers."""
     found = set(endless)

@@ -1,4 +1,4 @@
-"""TL3xx: reasoning, and stable models (TL321 to TL330)."""
+"""TL3xx: reasoning, and stable models (TL321 to TL331)."""
 
 from __future__ import annotations
 
@@ -314,5 +314,16 @@ REASONING_CODES = (
         ),
         law="weights are written P, P=W or P(a,_,W)=W, with a predicate of the rules or of the data; W is a number, or "
         "the name of an argument that is a number in all facts",
+    ),
+    DiagnosticEntry(
+        "TL331",
+        "a job over stable models that has none",
+        Example(
+            "situation",
+            '`tidelog.spark.reason(..., stable="brave")` over rules and facts that contradict each other.',
+            "correct the facts or the rules that it names, or leave them out: `tidelog stable` on them shows the same.",
+        ),
+        law="a stable model of a program is one of each of its parts, so one part without a model leaves none",
+        help="correct the facts, or the rules",
     ),
 )

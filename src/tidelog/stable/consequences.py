@@ -21,7 +21,7 @@ from tidelog.stable.problem import (
     require_integer_timeline,
 )
 from tidelog.stable.search_limits import MOST_WINDOWS, Progress, SearchLimit
-from tidelog.stable.solver_choice import SolvedComponent, Solver, all_satisfiable, solve_with_first
+from tidelog.stable.solver_choice import SolvedComponent, Solver, find_conflict, name_atoms, solve_with_first
 from tidelog.timeline.interval import TimelineName
 from tidelog.timeline.time_sets import coalesce
 
@@ -41,6 +41,8 @@ class Consequences:
     satisfiable: bool
     lo: int
     hi: int
+    #: Where there is no model: the atoms, as text, of a part of the program that has none.
+    conflict: tuple[str, ...] = ()
 
 
 def stable_consequences(
@@ -78,19 +80,21 @@ def stable_consequences(
     problem = prepare_problem(program, data)
     lo, hi = problem.range() if between is None else require_finite_range(*(to_time(end) for end in between))
 
-    def ask(solver: Solver) -> tuple[bool, dict[GroundAtom, tuple[Pair, ...]]]:
+    def ask(solver: Solver) -> tuple[SolvedComponent | None, dict[GroundAtom, tuple[Pair, ...]]]:
         components = list(solver.solve(lo, hi))
-        if not all_satisfiable(components):
-            return False, {}
+        conflict = find_conflict(components)
+        if conflict is not None:
+            return conflict, {}
         found: dict[GroundAtom, tuple[Pair, ...]] = {}
         for component in components:
             if any(component.atoms[i][0] == asked.predicate for i in component.visible):
                 found.update(_collect(component, mode == "brave", (lo, hi)))
-        return True, found
+        return None, found
 
-    satisfiable, derived = solve_with_first(problem, SearchLimit(most, progress), ask)
-    facts = _select_facts(problem, asked, derived, lo, hi) if satisfiable else ()
-    return Consequences(tuple(facts), satisfiable, lo, hi)
+    conflict, derived = solve_with_first(problem, SearchLimit(most, progress), ask)
+    if conflict is not None:
+        return Consequences((), False, lo, hi, name_atoms(conflict, problem))
+    return Consequences(tuple(_select_facts(problem, asked, derived, lo, hi)), True, lo, hi)
 
 
 def parse_fact_pattern(program: Program, text: str) -> Fact:

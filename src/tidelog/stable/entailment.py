@@ -13,7 +13,7 @@ from tidelog.stable.clingo_control import create_control
 from tidelog.stable.problem import Problem, prepare_problem, require_integer_timeline, to_integer_pair
 from tidelog.stable.question import Question
 from tidelog.stable.search_limits import MOST_WINDOWS, Progress, SearchLimit
-from tidelog.stable.solver_choice import Solver, all_satisfiable, solve_with_first
+from tidelog.stable.solver_choice import Solver, find_conflict, solve_with_first
 from tidelog.timeline.interval import TimelineName
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _answer(problem: Problem, fact: Fact, brave: bool, limit: SearchLimit) -> An
 
     def ask(solver: Solver) -> bool:
         def has_model(question: Question | None) -> bool:
-            return all_satisfiable(solver.solve(0, 0, question))
+            return find_conflict(solver.solve(0, 0, question)) is None
 
         if pair is not None and solver.grounding.is_derivable(atom):
             return has_model(Question(atom, pair, fails=not brave)) is brave

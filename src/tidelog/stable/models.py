@@ -14,7 +14,7 @@ from tidelog.stable.clingo_control import create_control
 from tidelog.stable.grounding import GroundAtom
 from tidelog.stable.problem import Problem, prepare_problem, require_finite_range, require_integer_timeline
 from tidelog.stable.search_limits import MOST_WINDOWS, Progress, SearchLimit
-from tidelog.stable.solver_choice import SolvedComponent, Solver, all_satisfiable, solve_with_first
+from tidelog.stable.solver_choice import SolvedComponent, Solver, find_conflict, name_atoms, solve_with_first
 from tidelog.stable.stable_model import StableModel
 from tidelog.stable.weights import Weights, WeightsLike, scale_weights
 from tidelog.stable.window_paths import Trace
@@ -59,7 +59,10 @@ def stable_models(
 
 
 class StableModels:
-    """The stable models found: iterate to compute them one by one. `satisfiable` says whether there is one."""
+    """The stable models found: iterate to compute them one by one. `satisfiable` says whether there is one.
+
+    If there is none, `conflict` has the atoms, as text, of a part of the program that has none.
+    """
 
     def __init__(
         self, problem: Problem, lo: int, hi: int, models: int, limit: SearchLimit, weights: Weights | None = None
@@ -67,16 +70,18 @@ class StableModels:
         self.lo, self.hi = lo, hi
         self._problem, self._number, self._weights = problem, models, weights
 
-        def ask(solver: Solver) -> tuple[bool, list[_ComponentModels]]:
+        def ask(solver: Solver) -> tuple[SolvedComponent | None, list[_ComponentModels]]:
             components = list(solver.solve(lo, hi))
-            satisfiable = all_satisfiable(components)
-            if weights is None or not satisfiable:
-                return satisfiable, [_ComponentModels(component, component.traces()) for component in components]
+            conflict = find_conflict(components)
+            if weights is None or conflict is not None:
+                return conflict, [_ComponentModels(component, component.traces()) for component in components]
             optimal = self._find_optimal(components)
             # The first model of each component is found here, where another solver can be tried if there are too many.
-            return satisfiable, [_ComponentModels(component, chain([next(ways)], ways)) for component, ways in optimal]
+            return None, [_ComponentModels(component, chain([next(ways)], ways)) for component, ways in optimal]
 
-        self.satisfiable, self._components = solve_with_first(problem, limit, ask)
+        conflict, self._components = solve_with_first(problem, limit, ask)
+        self.satisfiable = conflict is None
+        self.conflict = () if conflict is None else name_atoms(conflict, problem)
 
     def __iter__(self) -> Iterator[StableModel]:
         return islice(self._all(), self._number or None)

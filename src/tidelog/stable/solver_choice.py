@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from tidelog.errors import Undecided
+from tidelog.language.fact_text import format_atom
+from tidelog.language.hidden_predicates import is_hidden
 from tidelog.stable.forward_solver import ForwardSolver
 from tidelog.stable.grounding import GroundAtom, Grounding
 from tidelog.stable.normal_form import orient_forward
@@ -91,8 +93,8 @@ def build_solvers(problem: Problem, limit: SearchLimit) -> Iterator[Solver]:
     yield TwoWaySolver(problem, limit.restart())
 
 
-def all_satisfiable(components: Iterable[SolvedComponent]) -> bool:
-    """Tell whether every component has a model.
+def find_conflict(components: Iterable[SolvedComponent]) -> SolvedComponent | None:
+    """Return a component without a model; None if every component has one.
 
     One without a model settles the question, even if nothing is known about others.
     """
@@ -100,9 +102,16 @@ def all_satisfiable(components: Iterable[SolvedComponent]) -> bool:
     for component in components:
         try:
             if not component.is_satisfiable():
-                return False
+                return component
         except Undecided as problem:
             undecided = problem
     if undecided is not None:
         raise undecided
-    return True
+    return None
+
+
+def name_atoms(component: SolvedComponent, problem: Problem) -> tuple[str, ...]:
+    """Return the atoms that a component derives or, if it derives none, those that it reads, as sorted text."""
+    shown = [component.atoms[i] for i in component.visible] or component.atoms
+    values = problem.data.symbols.value
+    return tuple(sorted(format_atom(name, [*map(values, args)]) for name, args in shown if not is_hidden(name)))

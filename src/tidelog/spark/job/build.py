@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
-from tidelog.analysis.distribution import Distribution, plan_distribution
+from tidelog.analysis.distribution import Distribution, plan_distribution, plan_stable_distribution
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.analysis.rule_ranges import range_ends
 from tidelog.compiler.calendar_input import require_dates
@@ -36,13 +36,21 @@ from tidelog.spark.job.fact_frames import (
     select_fact_columns,
 )
 from tidelog.spark.job.fact_schemas import FactFrame, describe_fact_frames
-from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, require_correctable, to_options
+from tidelog.spark.job.options import (
+    JobKeywords,
+    JobOptions,
+    require_applicable,
+    require_correctable,
+    require_stable_range,
+    to_options,
+)
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import require_state_store
 from tidelog.spark.job.stage_frames import JobInput, build_batch_frame, build_streaming_frame, read_saved_clock
 from tidelog.spark.plan.endless_predicates import find_endless_predicates
 from tidelog.spark.plan.fact_columns import FactColumns
 from tidelog.spark.plan.job_plan import Awaiting, JobPlan, PlanOptions, plan_job
+from tidelog.spark.plan.stable_program import check_stable_program, derive_query
 from tidelog.spark.worker.alert_rows import require_alerts_in_one_bucket
 from tidelog.spark.worker.answer_columns import AnswerColumns
 from tidelog.spark.worker.bucket import Bucket
@@ -117,16 +125,16 @@ def build_job(
     options = options or JobOptions()
     if options.awaiting is not None:
         program = program.with_temporal_query(query)
-    check_program(program, Target("stream", (query,), options.timeline))
+    if options.stable is not None:
+        check_stable_program(program, options.timeline)
+    else:
+        check_program(program, Target("stream", (query,), options.timeline))
     frames = describe_fact_frames(facts, options)
     inputs = _sort_inputs(program, frames, options)
     require_known_predicates([query], known_predicates(program, facts))
-    split = plan_distribution(
-        program,
-        query,
-        background=_rigid_predicates(inputs),
-        endless=find_endless_predicates(program) if inputs.kind == "batch" else (),
-    )
+    if options.stable is not None:
+        program = derive_query(program, query, _find_arities(program, inputs)[query])
+    split = _split(program, query, inputs, options)
     for stage in split.stages:
         if any(map(is_calendar, stage.aliases.values())):
             raise refuse_endless_calendar(stage.outputs)
@@ -148,10 +156,24 @@ def build_job(
     return JobOutput(frame, split, plan, columns)
 
 
+def _find_arities(program: Program, inputs: _Inputs) -> dict[str, int]:
+    columns = {name: len(columns.args) for name, columns in inputs.columns.items()}
+    return dict(inputs.background.relations.keys()) | columns | program.predicates
+
+
+def _split(program: Program, query: str, inputs: _Inputs, options: JobOptions) -> Distribution:
+    background = _rigid_predicates(inputs)
+    if options.stable is not None:
+        return plan_stable_distribution(program, background=background)
+    endless = find_endless_predicates(program) if inputs.kind == "batch" else ()
+    return plan_distribution(program, query, background=background, endless=endless)
+
+
 def _sort_inputs(program: Program, facts: Mapping[str, FactFrame], options: JobOptions) -> _Inputs:
     streaming = any(frame.streaming for frame in facts.values())
     kind = "streaming" if streaming else "backfill" if options.backfill else "batch"
     require_applicable(kind, options)
+    require_stable_range(options)
     require_correctable(options)
     columns = find_all_columns(program, facts)
     if streaming:
@@ -186,7 +208,7 @@ def _plan(
 ) -> tuple[JobPlan, AnswerColumns]:
     """Plan the stages of a job, and find the columns of its answers."""
     assert options.buckets is not None
-    arities = {name: len(columns.args) for name, columns in inputs.columns.items()} | program.predicates
+    arities = _find_arities(program, inputs)
     alerts = _check_alerts(options, arities[query], inputs.kind)
     if alerts:
         require_alerts_in_one_bucket(split, query, options.buckets, alerts)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
 
 from tidelog.compiler.compiled_program import Memory
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import DurationLike, TimeLike
-from tidelog.language.wording import suggest
-from tidelog.spark.plan.job_plan import Awaiting
+from tidelog.language.wording import join_words, suggest
+from tidelog.spark.plan.job_plan import Awaiting, StableMode
 from tidelog.streaming.alerts import AlertOptions
 from tidelog.streaming.output_times import DelayLike, OutputTimesLike
 from tidelog.timeline.interval import Time, TimelineName
@@ -26,7 +26,7 @@ SchemaLike: TypeAlias = "str | StructType"
 
 #: The options that only some kinds of jobs have.
 _OPTIONS_BY_KIND = {
-    "batch": {"between"},
+    "batch": {"between", "stable"},
     "backfill": {"backfill", "delay", "corrections", "at", "memory", "until"},
     "streaming": {
         "delay",
@@ -71,6 +71,9 @@ class JobOptions:
 
     #: Batch jobs: the first and the last time to answer for.
     between: tuple[TimeLike, TimeLike] | None = None
+    #: Batch jobs, with `between`: reason over stable models, as `tidelog stable` does. Answers are the facts that hold
+    #: in some model ("brave"), in all of them ("cautious"), or in one ("model").
+    stable: StableMode | None = None
 
     #: Streams: how late facts may arrive, when to answer, and which memory mode to use, as in `tidelog.Reasoner`.
     delay: DelayLike = 0
@@ -120,6 +123,7 @@ class JobKeywords(TypedDict, total=False):
     schemas: Mapping[str, SchemaLike] | None
     names: Sequence[str] | None
     between: tuple[TimeLike, TimeLike] | None
+    stable: StableMode | None
     delay: DelayLike
     at: OutputTimesLike | None
     memory: Memory | None
@@ -167,6 +171,19 @@ def require_correctable(options: JobOptions) -> None:
         raise TidelogError(problems)
 
 
+def require_stable_range(options: JobOptions) -> None:
+    """Raise TL805 if stable models are asked for in another way, or without the range of time to answer for."""
+    if options.stable is None:
+        return
+    if options.stable not in get_args(StableMode):
+        law = f"it is {join_words(list(get_args(StableMode)), 'or')}"
+        raise TidelogError(Diagnostic("TL805", f"`stable` cannot be {options.stable!r}", law=law))
+    if options.between is None:
+        law = "stable models go on for ever, and no bucket knows the range of all the data"
+        help = "give the first and the last time to answer for: between=(LO, HI)"
+        raise TidelogError(Diagnostic("TL805", "`stable` needs `between`", law=law, help=help))
+
+
 def require_applicable(kind: str, options: JobOptions) -> None:
     """Raise TL805 if an option is set that a job of this kind does not have."""
     defaults = JobOptions()
@@ -174,7 +191,7 @@ def require_applicable(kind: str, options: JobOptions) -> None:
     given = {name for name in _RESTRICTED if getattr(options, name) != getattr(defaults, name)}
     allowed = _OPTIONS_BY_KIND[kind]
     if options.awaiting is not None:
-        allowed = allowed | {"delay", "until"} if kind == "batch" else allowed - {"changed_rules"}
+        allowed = (allowed - {"stable"}) | {"delay", "until"} if kind == "batch" else allowed - {"changed_rules"}
     wrong = sorted(given - allowed)
     if not wrong:
         return

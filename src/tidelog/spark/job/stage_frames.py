@@ -19,6 +19,7 @@ from tidelog.spark.plan.job_plan import AwaitedStagePlan, JobPlan, StagePlan
 from tidelog.spark.worker import packed_rows
 from tidelog.spark.worker.batch_worker import Worker, make_backfiller, make_evaluator
 from tidelog.spark.worker.fact_packer import make_packer
+from tidelog.spark.worker.stable_worker import make_stable_solver
 from tidelog.timeline.interval import Time, read_time
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def _make_worker(job: JobInput, stage: StagePlan | AwaitedStagePlan, last: Time)
         return make_awaiter(job.plan, job.background, last, saved=job.options.backfill)
     if job.options.backfill:
         return make_backfiller(job.plan, stage.number, job.background, last)
+    if job.options.stable is not None:
+        assert job.options.between is not None, "`require_stable_range` refuses others"
+        return make_stable_solver(job.plan, stage.number, job.background, job.options.stable, job.options.between)
     return make_evaluator(job.plan, stage.number, job.background, job.options.between)
 
 

@@ -10,7 +10,7 @@ from tidelog.compiler.compiled_program import Memory
 from tidelog.data.schema import Schema, TableSchema
 from tidelog.errors import Diagnostic, Place
 from tidelog.language.program import Program
-from tidelog.spark.plan.job_plan import Awaiting
+from tidelog.spark.plan.job_plan import Awaiting, StableMode
 from tidelog.streaming.alerts import AlertOptions
 from tidelog.timeline.interval import Time, TimelineName
 
@@ -107,6 +107,8 @@ class Pipeline:
     delay: Fraction
     heartbeat: Fraction | None
     between: tuple[Time, Time] | None
+    #: Whether to reason over stable models, and which facts of them are answers.
+    stable: StableMode | None
     until: Time | None
     buckets: int | None
     background: tuple[str, ...]

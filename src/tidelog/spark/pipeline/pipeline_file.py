@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -28,12 +28,13 @@ from tidelog.spark.pipeline.correction_keys import add_envelope_operations, chec
 from tidelog.spark.pipeline.declared_columns import find_declared_facts, is_declared, read_declared_columns
 from tidelog.spark.pipeline.pipeline_config import FILE_FORMATS, UNITS, FactQuery, Pipeline, Sink, Source
 from tidelog.spark.pipeline.pipeline_warnings import find_pipeline_warnings
+from tidelog.spark.plan.job_plan import StableMode
 from tidelog.streaming.alerts import AlertOptions, parse_alert_options
 from tidelog.timeline.interval import Time, TimelineName
 
 #: Keys of only one mode.
 _STREAM_KEYS = ("checkpoint", "changed_rules", "trigger", "delay", "corrections", "heartbeat", "until", "at", "memory")
-_BATCH_KEYS = ("between",)
+_BATCH_KEYS = ("between", "stable")
 #: Keys of streams that batch jobs with [sinks.awaited] have, too.
 _BATCH_AWAITED = ("delay", "until")
 
@@ -102,6 +103,7 @@ class _PipelineReader:
             corrections=top.duration("corrections"),
             heartbeat=top.duration("heartbeat"),
             between=_read_between(top),
+            stable=cast("StableMode | None", top.choice("stable", get_args(StableMode))),
             until=top.time("until"),
             buckets=top.number("buckets", 1),
             background=self._read_background(top),
@@ -129,6 +131,7 @@ class _PipelineReader:
             if key in top.values and not (awaited and key in _BATCH_AWAITED):
                 top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key)
         check_corrections(pipeline, top)
+        _check_stable(pipeline, top)
         if program.rules:
             self._check_names(pipeline, top)
             if not self.errors:
@@ -360,6 +363,17 @@ def _read_between(top: TomlTable) -> tuple[Time, Time] | None:
         top.refuse("TL805", "`between` must be two times, the earlier one first", "between")
         return None
     return times[0], times[1]
+
+
+def _check_stable(pipeline: Pipeline, top: TomlTable) -> None:
+    """Refuse stable models without a range of time, or together with what they do not support."""
+    if pipeline.stable is None or pipeline.streaming:
+        return
+    if pipeline.between is None:
+        top.refuse("TL804", "`stable` needs `between`, the first and the last time to answer for", "stable")
+    if pipeline.awaited:
+        help = "leave one of them out"
+        top.refuse("TL805", "`stable` and [sinks.awaited] do not go together", "stable", help=help)
 
 
 def _read_trigger(top: TomlTable) -> Fraction | str | None:

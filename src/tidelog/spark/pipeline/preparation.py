@@ -49,7 +49,7 @@ class PreparedPipeline:
         """Build the job. It answers up to `until`; with `drain`, its clock goes there at once, late facts or not."""
         p, options = self.pipeline, self._options()
         if not p.streaming:
-            options = replace(options, between=p.between)
+            options = replace(options, between=p.between, stable=p.stable)
             if p.awaited:
                 options = replace(options, delay=p.delays, until=p.until)
             return build_job(self.spark, p.program, p.query, self.sources.facts, options)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import blake2b
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 from tidelog.analysis.distribution import Distribution, Stage
 from tidelog.analysis.stage_programs import build_stage_program
@@ -25,6 +25,9 @@ from tidelog.language.program import Program
 from tidelog.language.syntax_json import nodes_to_json
 from tidelog.streaming.alerts import AlertOptions
 from tidelog.timeline.interval import INF, Time, TimelineName
+
+#: What a job over stable models gives: the facts that hold in some model, in all of them, or in one.
+StableMode = Literal["brave", "cautious", "model"]
 
 
 @dataclass(frozen=True)

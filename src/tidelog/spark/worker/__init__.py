@@ -1,7 +1,8 @@
 """The code that runs inside Spark's Python workers; none of it needs a Spark session.
 
 Read `packed_rows` (the rows between stages) first, then `fact_packer` (rows of sources to packed facts), then `bucket`
-(the engine of one bucket), then `stateful_operator` (streams) and `batch_worker` (batch jobs). `late_facts`
+(the engine of one bucket), then `stateful_operator` (streams), `batch_worker` (batch jobs) and `stable_worker` (batch
+jobs over stable models). `late_facts`
 separates and counts late facts. `answer_columns` and `alert_rows` turn answers into columns and alerts;
 With corrections, `change_log` packs changes of answers, and `passed_facts` corrects facts that later stages have
 received. `bucket_program` finds the rules and the background of a bucket;

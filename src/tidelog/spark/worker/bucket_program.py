@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,18 +24,24 @@ from tidelog.spark.plan.job_plan import JobPlan, StagePlan
 def build_bucket_program(job: JobPlan, plan: StagePlan, bucket: int) -> Program:
     """Build the rules of a stage as one of its buckets evaluates them."""
 
-    def mine(value: Value) -> bool:
-        symbols = Symbols()
-        symbols.intern(value)
-        return bool(wire_format.compute_buckets(symbols, plan.buckets)[0] == bucket)
-
-    program = build_stage_program(job.program, plan.stage, mine)
+    program = build_stage_program(job.program, plan.stage, owns_constant(plan, bucket))
     query = choose_stage_query(plan.stage)
     if query in program.predicates:
         return program
     # No rule derives the query, so the answers are the facts themselves.
     atom = Atom(query, tuple(Variable(f"X{i}") for i in range(job.program.predicates[query])))
     return replace(program, rules=(*program.rules, Rule(atom, (Literal(atom),))))
+
+
+def owns_constant(plan: StagePlan, bucket: int) -> Callable[[Value], bool]:
+    """Return the function that says whether a constant belongs to a bucket."""
+
+    def mine(value: Value) -> bool:
+        symbols = Symbols()
+        symbols.intern(value)
+        return bool(wire_format.compute_buckets(symbols, plan.buckets)[0] == bucket)
+
+    return mine
 
 
 def split_by_predicate(plan: StagePlan, rows: Rows, symbols: Symbols) -> Iterator[tuple[str, Rows]]:
