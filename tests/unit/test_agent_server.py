@@ -150,6 +150,11 @@ def test_rules_run_over_files_and_answers_are_explained(guarded: Agent) -> None:
     assert "TL" in guarded.refusal("explain", rules="hot.dmtl", data=["Reading.csv"], fact="Hot(t2@10")
 
 
+def test_an_argument_with_a_wrong_name_is_refused(guarded: Agent) -> None:
+    refusal = guarded.refusal("run", rules_text="A :- B.", data=[], query="A")
+    assert "run has no argument query; its arguments are data, rules, rules_text, queries and until" in refusal
+
+
 def test_a_schema_is_inferred(guarded: Agent) -> None:
     schema = guarded("infer_schema", data=["events.jsonl"])["schema"]
     assert 'time = "at"' in schema

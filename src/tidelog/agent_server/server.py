@@ -14,6 +14,7 @@ from pydantic import Field
 
 from tidelog.agent_server.commands import CommandError, CommandTools
 from tidelog.errors import TidelogError
+from tidelog.language.wording import join_words
 from tidelog.version import __version__
 
 INSTRUCTIONS = """\
@@ -38,9 +39,21 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
+class _Server(MCPServer[Any]):
+    """A server that refuses arguments that a tool does not have, where the SDK would ignore them."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool; raise `ToolError` if an argument has an unknown name."""
+        for tool in await self.list_tools():
+            known = list(tool.input_schema["properties"])
+            for unknown in arguments.keys() - known if tool.name == name else ():
+                raise ToolError(f"{name} has no argument {unknown}; its arguments are {join_words(known)}")
+        return await super().call_tool(name, arguments, context)
+
+
 def build_server(tools: CommandTools) -> MCPServer[Any]:
     """Build the server with its six tools."""
-    server: MCPServer[Any] = MCPServer("tidelog", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+    server = _Server("tidelog", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
 
     @server.tool(annotations=_READS)
     async def check(
