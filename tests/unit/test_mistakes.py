@@ -84,7 +84,7 @@ OPTIONS = [
         "hypothesise rules.dmtl --query Hot(X,T) --input Readig.csv",
         "add --timeline integer, if the rules mean whole time points",
     ),
-    Mistake("window rules.dmtl --query Hot", "use a .tdl file"),
+    Mistake("window rules.dmtl --query Hot --check 3", "--check and --witness are for temporal Datalog (.tdl)"),
 ]
 TABLES = [
     table("turbine,celsius,at\nt1,90,0\n", 'write time = "at" into a schema'),

@@ -14,5 +14,6 @@ from tidelog.spark.plan.job_plan import AwaitedStagePlan as AwaitedStagePlan
 from tidelog.spark.plan.job_plan import Awaiting as Awaiting
 from tidelog.spark.plan.job_plan import JobPlan as JobPlan
 from tidelog.spark.plan.job_plan import Route as Route
+from tidelog.spark.plan.job_plan import StableMode as StableMode
 from tidelog.spark.plan.job_plan import StagePlan as StagePlan
 from tidelog.spark.worker.answer_columns import AnswerColumns as AnswerColumns
