@@ -121,7 +121,7 @@ def run_stream(query: Query, path: Path) -> Run:
 
 
 def run_batch(query: Query, path: Path) -> tuple[int, float]:
-    """Return how many facts rules read or derive up to the horizon, all of which are held in batch, and CPU seconds."""
+    """Return how many facts rules read or derive up to the horizon (batch holds them all), and CPU seconds."""
     began = process_time()
     program, data = tl.Program.parse(query.rules), tl.Dataset.load(path)
     model = tl.materialise(program, data, query=program.predicates, between=(0, HORIZON))

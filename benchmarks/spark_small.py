@@ -20,7 +20,7 @@ from typing import Any
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "turbines"
 
-#: A turbine is overheated after so many seconds, with a hot reading at least every so many; readings may be as late.
+#: Seconds of heat until a turbine is overheated, the most between two hot readings, and by which a reading may be late.
 HOT_FOR, EVERY, LATE = 30, 10, 10
 
 

@@ -36,7 +36,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def facts_of(readings: DataFrame) -> dict[str, DataFrame]:
-    """Facts with conditions, one of which keeps numbers from a cast that fails for the other."""
+    """Facts with conditions: that of one fact keeps its numbers from a cast that fails for the other."""
     readings.createOrReplaceTempView("readings")
     spark = readings.sparkSession
     icy = "SELECT machine, CAST(celsius AS INT) AS degrees, time FROM readings WHERE celsius < '6'"

@@ -184,7 +184,7 @@ class _Circuit:
         return LaggedAtom(name, args, 0) if cases else False
 
     def _find_cases(self, formula: Formula, at: int) -> Iterator[list[LaggedAtom | bool]]:
-        """Yield the conjunctions of which one must hold."""
+        """Yield conjunctions; one of them must hold."""
         match formula:
             case Unary(op=UnaryOp.DIAMOND_MINUS, arg=arg):
                 yield from ([self.evaluate(arg, seen)] for seen in self._look(formula.range, at))
