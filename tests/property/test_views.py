@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from random import Random
 
 import pytest
@@ -17,8 +18,11 @@ from numeric_random import numeric_case
 from strategies import Case, Features, cases, numbered
 from test_batch import PARTS
 from test_numbers import PARTS as NUMERIC_PARTS
+from tidelog.corrections.single_facts import SingleFacts
+from tidelog.corrections.time_shift import TimeShift
+from tidelog.engine.extent import Extent
 from tidelog.language.syntax import Fact
-from tidelog.timeline.interval import Interval
+from tidelog.timeline.interval import INF, Interval
 from views_random import choose_history, examine_history
 
 KEYS = ("k1", "k2", "k3", "k4", "k5", "k6")
@@ -82,6 +86,43 @@ def test_what_goes_on_for_ever_is_corrected_by_key(integer: bool) -> None:
             assert not complaint, f"{history}\n{complaint}"
     assert seen["incremental"] >= 20, seen
     assert seen["changes that repeat"] >= 5, seen
+
+
+#: Programs that never combine two facts.
+SEPARATE = {
+    "mutual": "B(X) :- Diamondminus[1,1] A(X). D(X) :- Boxminus[1,1] B(X). D(X) :- Diamondminus[1,1] C(X). "
+    "C(X) :- Diamondminus[1,1] D(X)",
+    "long": "Boxplus[0,1] D(X) :- A(X). D(X) :- Diamondminus[5,5] D(X). B(X) :- Diamondminus[0,2] D(X). C(X) :- B(X)",
+    "shared": "D(X) :- A(X), Always. D(X) :- Diamondminus[2,2] D(X). B(X) :- Diamondminus[3,inf) C(X)",
+}
+
+
+@pytest.mark.parametrize("integer", [False, True], ids=["rationals", "integers"])
+def test_facts_that_rules_never_combine_are_corrected_one_by_one(
+    integer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Counter[str]()
+    restore = SingleFacts.restore
+
+    def count(facts: SingleFacts, extent: Extent, position: int) -> Extent:
+        seen["one by one"] += 1
+        return restore(facts, extent, position)
+
+    monkeypatch.setattr(SingleFacts, "restore", count)
+    # Facts as close together as these would be evaluated together.
+    monkeypatch.setattr(TimeShift, "estimate_cost", lambda shift, reach: -len(shift.keys))
+    for (name, rules), seed in product(SEPARATE.items(), range(3)):
+        random = Random(f"{name}{seed}")
+        features = Features(integer=integer, endless_data=False, denominators=(1,))
+        given = [(predicate, random.choice(KEYS), random.randrange(12)) for predicate in "AABC" * 3]
+        facts = tuple(Fact(p, (key,), Interval(Fraction(at), Fraction(at + at % 3))) for p, key, at in given)
+        parsed = tuple(map(numbered, tl.Program.parse(f"{rules}.").rules))
+        always = Fact("Always", (), Interval(-INF, INF, False, False))
+        history = choose_history(Case(parsed, (*facts, always), features), seed, 4)
+        complaint = next(examine_history(replace(history, options={}), seen), None)
+        assert not complaint, f"{history}\n{complaint}"
+    assert seen["one by one"] >= 20, seen
+    assert seen["changes that repeat"] >= 3, seen
 
 
 def test_a_view_with_numbers_is_what_would_be_computed_from_scratch() -> None:

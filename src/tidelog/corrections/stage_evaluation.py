@@ -16,6 +16,7 @@ from tidelog.compiler.passes import compile_program
 from tidelog.compiler.prepare_facts import to_timeline
 from tidelog.corrections.difference import compare, refine_extent
 from tidelog.corrections.ledger import Ledger, LedgerChange, LedgerTable
+from tidelog.corrections.single_facts import SingleFacts, combines_no_facts
 from tidelog.corrections.stored_extents import StoredExtents
 from tidelog.corrections.time_shift import TimeShift, join_groups
 from tidelog.data.dataset import Dataset
@@ -142,20 +143,29 @@ class StageState:
         """Solve a problem with the facts of each constant moved to time 0; None where that is not possible."""
         if scene.span is not None or compiled.numeric or not any(part.recursive for part in compiled.components):
             return None
-        shift = TimeShift.of(keys, given, self.plan.key, scene.grid.tick)
+        key, tick = self.plan.key, scene.grid.tick
+        shift = TimeShift.of(keys, given, key, tick)
         if shift is None:
             return None
-        found: dict[str, list[Extent]] = {name: [] for name in self.plan.queries if self.plan.key[name] is not None}
-        reach = max(part.reach for part in compiled.components)
-        for group in shift.split(max(reach, 1)):
-            extents = self._solve_apart(compiled, scene, group.apply(given, self.plan.key))
+        reach = max(1, *(part.reach for part in compiled.components))
+        single: SingleFacts | None = None
+        if combines_no_facts(compiled, key):
+            single = SingleFacts.of(given, key)
+            of_facts = TimeShift.of(single.numbers, single.given, key, tick)
+            if of_facts is not None and of_facts.estimate_cost(reach) < shift.estimate_cost(reach):
+                shift, given = of_facts, single.given
+            else:
+                single = None
+        found: dict[str, list[Extent]] = {name: [] for name in self.plan.queries if key[name] is not None}
+        for group in shift.split(reach):
+            extents = self._solve_apart(compiled, scene, group.apply(given, key))
             for name, parts in found.items():
-                stored, position = self.stored[name], self.plan.key[name]
+                position = key[name]
                 assert position is not None
-                moved = group.undo(extents[name], position, stored.chunks[0])
+                moved = group.undo(extents[name], position, self.stored[name].chunks[0])
                 if moved is None:
                     return None
-                parts.append(moved)
+                parts.append(moved if single is None else single.restore(moved, position))
         return {name: join_groups(parts, self.stored[name].columns) for name, parts in found.items()}
 
     def _solve_apart(self, compiled: CompiledProgram, scene: Scene, given: Mapping[str, Rows]) -> dict[str, Extent]:

@@ -28,6 +28,9 @@ _MOST_ROWS = 1 << 22
 #: A split into groups pays if it saves at least this many rows of results: as many as a further evaluation costs.
 _ROWS_PER_GROUP = 3000
 
+#: Rows of what repeats that are copied in the time in which rules derive one.
+_ROWS_COPIED = 16
+
 
 @dataclass(frozen=True)
 class TimeShift:
@@ -58,6 +61,11 @@ class TimeShift:
         first[first == POS_INF] = 0
         first -= first % tick
         return TimeShift(keys, first, np.maximum(last - first, 0))
+
+    def estimate_cost(self, reach: int) -> int:
+        """Estimate what it costs to evaluate the constants in their own time, in rows that rules derive."""
+        last = int((self.distances + self.spans).max(initial=0))
+        return int((self.spans // reach + 16 + (last - self.distances) // (_ROWS_COPIED * reach)).sum())
 
     def split(self, reach: int) -> list[TimeShift]:
         """Split the constants into groups whose facts last about equally long: all of a group is evaluated as long."""
