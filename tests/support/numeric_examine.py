@@ -33,7 +33,7 @@ from numeric_bodies import (
 )
 from numeric_oracle import Model, Refused, components_of, intervals_of, solve
 from numeric_values import aggregates_of, body_aggregates, sides
-from oracle import Binding, Scope, head_predicates
+from oracle import Binding, Scope, head_predicates, variables_of
 from strategies import Case
 from streams import BAD, Maker, Plan, Setup, complaints, relax, run, set_up
 from tidelog.language.fact_text import format_fact
@@ -319,24 +319,26 @@ def _has_large_sum(aggregate: Aggregate, rule: Rule, world: World) -> bool:
 
 
 def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Binding]:
-    """Return bindings of the variables that the braces use but do not bind, from the atoms outside at any time.
+    """Return bindings of the variables that the braces use but do not bind, from the atoms that name them at any time.
 
-    Aggregates have a value for each of them, whether or not the conditions of the rule hold.
+    Aggregates have a value for each of them, whether or not the other literals of the rule hold.
     """
     missing = world.group_of(aggregate) - bound_variables(aggregate.body, set())
     if not missing:
         return [{}]
     plain = [literal for literal in rule.body if not body_aggregates([literal])]
     positive = [literal for literal in plain if isinstance(literal, Literal) and not literal.negated]
-    bindings: list[Binding] = [{}]
-    for atom in (atom for literal in positive for atom in binding_atoms(literal.formula)):
-        bindings = unique(found for binding in bindings for found in match_atom(atom, binding, world))
     # Only the equations that bind a missing variable count: another one may be false, or have no value.
     equations = [literal for literal in plain if not isinstance(literal, Literal) and literal.op == "="]
     needed = min(
         (some for size in range(len(equations) + 1) for some in itertools.combinations(equations, size)),
         key=lambda some: (not missing <= bound_variables([*positive, *some], set()), len(some)),
     )
+    named = missing.union(*map(literal_variables, needed))
+    bindings: list[Binding] = [{}]
+    for atom in (atom for literal in positive for atom in binding_atoms(literal.formula)):
+        if named.intersection(variables_of(atom)):
+            bindings = unique(found for binding in bindings for found in match_atom(atom, binding, world))
     bindings = [found for binding in bindings for found, _ in solve_body(needed, binding, world)]
     return unique({name: binding[name] for name in missing} for binding in bindings)
 
