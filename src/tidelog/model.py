@@ -203,9 +203,15 @@ class Model(ArrowExport):
 
     @property
     def _shared_times(self) -> set[int]:
-        """The positions of arguments that are times in all predicates."""
-        shared = [set(self._time_arguments.get(name, ())) for name in self._extents]
-        return set.intersection(*shared) if shared else set()
+        """The positions of arguments that are times in all predicates that have them."""
+        arities = {name: len(rows.args) for name, (rows, _) in self._divided.items()}
+        times = self._time_arguments
+        found = {position for name in arities for position in times.get(name, ())}
+        return {
+            position
+            for position in found
+            if all(position in times.get(name, ()) for name, arity in arities.items() if arity > position)
+        }
 
     def to_arrow(self, predicate: str | None = None, *, names: Sequence[str] | None = None) -> Any:
         """Return the facts as a `pyarrow.Table`, with the columns of `to_sheet`; dates are timestamps in UTC.

@@ -20,9 +20,10 @@ NUMBERS = (
 def test_stable_models_refuse_numbers(rule: str) -> None:
     program = tl.Program.parse(f"Idle :- not Job(a).\n{rule}")
     data = tl.Dataset.parse("Job(1)@0")
+    args = "(1,2)" if rule.startswith("Twice") else "(1)"
     for ask in (
         lambda: tl.stable_models(program, data),
-        lambda: tl.stable.stable_entails(program, data, "Idle@0"),
+        lambda: tl.stable.stable_entails(program, data, f"{rule.partition('(')[0]}{args}@0"),
         lambda: tl.stable.StableReasoner(program),
     ):
         with pytest.raises(tl.TidelogError) as raised:
@@ -30,6 +31,25 @@ def test_stable_models_refuse_numbers(rule: str) -> None:
         (found,) = raised.value.diagnostics
         assert (found.code, found.place.line if found.place else None) == ("TL329", 2)
         assert rule in found.message
+
+
+@pytest.mark.parametrize("rule", NUMBERS)
+def test_stable_models_leave_out_numbers_that_the_question_does_not_need(rule: str) -> None:
+    choice = "On :- Idle, not Off.\nOff :- Idle, not On.\nIdle :- not Job(a)."
+    data = tl.Dataset.parse("Job(1)@0")
+    program = tl.Program.parse(f"{choice}\n{rule}")
+    assert tl.stable.stable_entails(program, data, "On@0", mode="brave").value == "yes"
+    assert tl.stable.stable_entails(program, data, "On@0", mode="cautious").value == "no"
+    found = tl.stable.stable_consequences(program, data, "Idle", mode="cautious", between=(0, 1))
+    assert [str(fact.interval) for fact in found.facts] == ["[0,1]"]
+
+
+@pytest.mark.parametrize("use", ["Bottom :- Load(1).", "P :- Load(1), not P.", "On :- Load(1)."])
+def test_stable_models_refuse_numbers_that_can_leave_no_model(use: str) -> None:
+    program = tl.Program.parse(f"On :- not Job(a).\nLoad(N) :- N = count{{ Job(X) }}.\n{use}")
+    with pytest.raises(tl.TidelogError) as raised:
+        tl.stable.stable_entails(program, tl.Dataset.parse("Job(1)@0"), "On@0")
+    assert [found.code for found in raised.value.diagnostics] == ["TL329"]
 
 
 @pytest.mark.parametrize("rule", NUMBERS)

@@ -46,6 +46,9 @@ def test_times_among_arguments_print_as_dates_where_the_data_has_dates() -> None
     since = tl.materialise(program, data, query="Since")
     assert json.loads(since.render("jsonl"))["args"] == ["t1", "2026-01-31T10:00:00Z"]
     assert since.render("csv").splitlines()[1].startswith(b"Since,t1,2026-01-31T10:00:00Z,")
+    flagged = tl.Program.parse(f"{RULES}\nFlag(T) :- Hot(T).")
+    mixed = tl.materialise(flagged, data, query=["Flag", "Since"]).render("csv").splitlines()
+    assert [line.split(b",")[2] for line in mixed[1:]] == [b"", b"2026-01-31T10:00:00Z"]
     numbers = tl.materialise(program, tl.Dataset.parse("Hot(t1)@[-5,1/2]"), query="Since")
     assert str(numbers) == "Since(t1,-5)@[-5,1/2]\n"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog as tl
+from tidelog.analysis.program_warnings import find_program_warnings
 from tidelog.data.input_warnings import find_warnings
 from tidelog.errors import TidelogError
 from tidelog.spark.pipeline.pipeline_file import load_pipeline
@@ -53,6 +54,19 @@ def find_single_variables(text: str, syntax: str = "dmtl") -> list[tuple[str, in
 )
 def test_a_variable_that_occurs_once_is_found_with_its_place(rule: str, names: list[tuple[str, int]]) -> None:
     assert find_single_variables(rule) == names
+
+
+def test_a_pattern_that_loses_a_backslash_is_found_with_its_place() -> None:
+    rules = r"""
+    A(X) :- B(X), matches(X, "[a-z]+\d\.\\w\"").
+    N(K) :- K = count{ B(X), not matches(X, "\s") }.
+    C(X) :- B(X), matches(X, "\\d\n\\.").
+    """
+    found = find_program_warnings(tl.Program.parse(rules))
+    places = [(warning.code, warning.place.line, warning.place.column) for warning in found if warning.place]
+    assert places == [("TL126", 2, 37), ("TL126", 3, 46)]
+    assert found[0].message == r"the pattern loses its backslash before d: it is [a-z]+d.\w" + '"'
+    assert found[0].help == r'write "[a-z]+\\d\\.\\w\""'
 
 
 def test_time_variables_count_like_others() -> None:

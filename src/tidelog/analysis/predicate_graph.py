@@ -135,6 +135,17 @@ def find_predicate_components(rules: Iterable[Rule]) -> list[Component]:
     return find_components(_dependency_graph(rules))
 
 
+def find_denied_recursions(rules: Sequence[Rule]) -> set[str]:
+    """Return the predicates that depend on themselves through a negation or an aggregate."""
+    found: set[str] = set()
+    for component in find_predicate_components(rules):
+        inside = set(component.predicates)
+        own = (rule for rule in rules if (head := head_atom(rule)) is not None and head.predicate in inside)
+        if any(denied and atom.predicate in inside for rule in own for atom, denied in body_atoms(rule)):
+            found |= inside
+    return found
+
+
 def _dependency_graph(rules: Iterable[Rule]) -> dict[str, list[str]]:
     """Map each predicate of a head to the predicates in the bodies of its rules."""
     graph: dict[str, list[str]] = {}

@@ -1,11 +1,12 @@
-"""Find what is allowed in rules and data but probably a mistake: variables that occur once, predicates without facts,
-facts that no rule reads.
+"""Find what is allowed in rules and data but probably a mistake: variables that occur once, patterns that lose a
+backslash, predicates without facts, facts that no rule reads.
 
 A warning is a `Diagnostic` whose severity is `warning`. `make_strict` turns warnings into an error.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,12 +14,14 @@ from typing import assert_never
 
 from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules
 from tidelog.errors import Diagnostic, Place, TidelogError
+from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import (
     expression_variables,
     literal_variables,
     outer_variables,
     rule_aggregates,
 )
+from tidelog.language.fact_text import unquote
 from tidelog.language.hidden_predicates import is_internal
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
@@ -40,6 +43,8 @@ from tidelog.language.wording import suggest
 
 #: How similar the names of a predicate without facts and of unread facts are if they were meant to be the same.
 _SIMILAR = 0.6
+#: The characters that a backslash inside quotes is written before; before any other it is lost.
+_ESCAPED = 'nrt"\\'
 #: Where a variable occurs: its name, and the place of the atom or comparison.
 _Occurrence = tuple[str, Place | None]
 
@@ -52,7 +57,7 @@ def make_strict(warnings: Iterable[Diagnostic]) -> None:
 
 
 def find_program_warnings(program: Program) -> tuple[Diagnostic, ...]:
-    """Find the warnings that need no data: variables that occur once in their rule.
+    """Find the warnings that need no data: variables that occur once in their rule, patterns that lose a backslash.
 
     >>> [found.message for found in find_program_warnings(Program.parse("A(X) :- Paid(X, Card)."))]
     ['the variable Card occurs only once in its rule']
@@ -61,7 +66,9 @@ def find_program_warnings(program: Program) -> tuple[Diagnostic, ...]:
         occurrences = [list(_occurrences_in_temporal_rule(rule)) for rule in program.temporal.rules]
     else:
         occurrences = [_occurrences_in_rule(rule) for rule in program.written_rules]
-    return tuple(_warn_of_single_variable(name, place) for scope in occurrences for name, place in _find_single(scope))
+    single = (_warn_of_single_variable(name, place) for scope in occurrences for name, place in _find_single(scope))
+    patterns = dict.fromkeys(place for rule in program.rules for place in _find_patterns(rule.body))
+    return (*single, *(found for place in patterns for found in _warn_of_lost_backslash(place)))
 
 
 def find_data_warnings(
@@ -159,6 +166,27 @@ def _warn_of_single_variable(name: str, place: Place | None) -> Diagnostic:
     constant = name[0].lower() + name[1:]
     help = f"write _{name} or _ if any value will do, and {constant} if a constant is meant"
     return Diagnostic("TL111", message, locate(place, name), help=help, severity="warning")
+
+
+def _find_patterns(body: Iterable[BodyLiteral]) -> Iterator[Place]:
+    """Yield the places of conditions with a pattern, also inside braces."""
+    for literal in body:
+        if isinstance(literal, Condition) and literal.op.endswith("matches") and literal.place is not None:
+            yield literal.place
+    for aggregate in body_aggregates(body):
+        yield from _find_patterns(aggregate.body)
+
+
+def _warn_of_lost_backslash(place: Place) -> Iterator[Diagnostic]:
+    r"""Yield a warning for the first backslash that stands for nothing in a pattern: `"\d"` is the text `d`."""
+    start = place.column - 1
+    for quoted in re.finditer(r'"(?:\\.|[^"\\])*"', place.text[start : start + place.length]):
+        lost = [found for found in re.finditer(r"\\(.)", quoted[0]) if found[1] not in _ESCAPED]
+        if lost:
+            message = f"the pattern loses its backslash before {lost[0][1]}: it is {unquote(quoted[0])}"
+            written = re.sub(r"\\(.)", lambda found: "\\" * (found[1] not in _ESCAPED) + found[0], quoted[0])
+            where = replace(place, column=start + quoted.start() + lost[0].start() + 1, length=2)
+            yield Diagnostic("TL126", message, where, help=f"write {written}", severity="warning")
 
 
 def _occurrences_in_rule(rule: Rule) -> list[_Occurrence]:

@@ -304,4 +304,15 @@ RULE_CODES = (
         law="names that start upper-case are variables, and others are constants",
         note="A warning. It is given for names that several atoms of a rule share.",
     ),
+    DiagnosticEntry(
+        "TL126",
+        "a pattern that loses a backslash",
+        Example(
+            "situation",
+            r'a rule says `Code(X) :- Name(X), matches(X, "\d+").`, with one backslash.',
+            r'Code(X) :- Name(X), matches(X, "\\d+").',
+        ),
+        law=r'inside quotes, \n, \r and \t are control characters, and \ before any other character is that character',
+        note="A warning.",
+    ),
 )

@@ -77,7 +77,7 @@ def stable_consequences(
     asked = parse_fact_pattern(program, pattern)
     known = known_predicates(program, (predicate for predicate, _ in data.relations))
     require_known_predicates([asked.predicate], known)
-    problem = prepare_problem(program, data)
+    problem = prepare_problem(program, data, query=asked.predicate)
     lo, hi = problem.range() if between is None else require_finite_range(*(to_time(end) for end in between))
 
     def ask(solver: Solver) -> tuple[SolvedComponent | None, dict[GroundAtom, tuple[Pair, ...]]]:

@@ -51,7 +51,7 @@ def stable_entails(
     require_known_predicates(
         [fact.predicate], known_predicates(program, (predicate for predicate, _ in data.relations))
     )
-    problem = prepare_problem(program, data, fact)
+    problem = prepare_problem(program, data, fact, query=fact.predicate)
     limit = SearchLimit(most, progress)
     try:
         return _answer(problem, fact, mode == "brave", limit)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor
 
 import numpy as np
 
+from tidelog.analysis.predicate_graph import find_denied_recursions, find_needed_rules
 from tidelog.compiler.compiled_program import CompiledProgram, Target
 from tidelog.compiler.flat_rules import FlatRule, Pair
 from tidelog.compiler.passes import compile_program
@@ -51,8 +52,15 @@ class Problem:
         return (min(ends), max(ends)) if ends else (0, 0)
 
 
-def prepare_problem(program: Program, data: DataLike, fact: Fact | None = None) -> Problem:
-    """Compile a program and prepare its data; raise where times or ranges are not integers."""
+def prepare_problem(
+    program: Program, data: DataLike, fact: Fact | None = None, query: str | None = None
+) -> Problem:
+    """Compile a program and prepare its data; raise where times or ranges are not integers.
+
+    With a query, rules with numbers are left out if they cannot matter for it.
+    """
+    if query is not None:
+        program = _leave_out_numbers(program, query)
     require_no_numbers(program)
     compiled = compile_program(program, Target("stable"))
     data = prepare_data(program, with_program_facts(program, data), fact)
@@ -62,6 +70,18 @@ def prepare_problem(program: Program, data: DataLike, fact: Fact | None = None) 
 def prepare_data(program: Program, data: Dataset, fact: Fact | None = None) -> Dataset:
     """Return data as the program reads it; raise where it does not fit, or has times that are not integers."""
     return InputFormat.of(program, "integer", "stable").prepare(data, () if fact is None else (fact,))
+
+
+def _leave_out_numbers(program: Program, query: str) -> Program:
+    """Return a program with numbers without the rules that change nothing about a query.
+
+    Constraints, and recursions through negation, can leave a program without a model, so they and all that they depend
+    on stay. The rules above them have exactly one model, whatever the model below.
+    """
+    if not any(isinstance(literal, Condition) for rule in program.rules for literal in rule.body):
+        return program
+    needed = find_needed_rules(program.rules, {query, *find_denied_recursions(program.rules)})
+    return replace(program, rules=tuple(program.rules[number] for number in needed))
 
 
 def require_no_numbers(program: Program) -> None:
