@@ -19,7 +19,7 @@ CHECKS       := kernels types lint docs
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help quick test ci chromium lint types kernels test-unit test-property test-spark test-docs test-faults test-cluster test-connect test-kafka \
-	test-browser format docs drawings page vsix demo bench pictures paper bench-spark bench-hypotheses bench-window bench-stable \
+	test-browser format grammar docs drawings page vsix demo bench pictures paper bench-spark bench-hypotheses bench-window bench-stable \
 	soak fuzz release clean
 
 help:  ## list the targets
@@ -90,6 +90,9 @@ fuzz: $(VENV)/.dev  ## look for programs on which the engine is wrong, for FUZZ_
 format: $(VENV)/.dev  ## fix style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+grammar: $(VENV)/.dev  ## the tables of the parsers, from the grammars
+	$(BIN)/python -m tidelog.language.grammar_tables
 
 # Documentation and pages
 

@@ -1,4 +1,4 @@
-"""The folder for what is computed once per machine: the compiled kernels, and the parsers of the grammars."""
+"""The folder for what is computed once per machine: the compiled kernels."""
 
 from __future__ import annotations
 

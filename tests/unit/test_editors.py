@@ -15,7 +15,7 @@ from test_docs import PAGES, find_blocks
 
 from locations import ROOT
 from tidelog.language.pygments_lexers import DmtlLexer, FactsLexer, TdlLexer
-from tidelog.language.tokenizer import load_grammar, split_rules
+from tidelog.language.tokenizer import tokenize_rules
 
 EDITOR = ROOT / "editors" / "vscode"
 LEXERS: dict[str, Any] = {"dmtl": DmtlLexer, "tdl": TdlLexer, "facts": FactsLexer}
@@ -55,9 +55,8 @@ def each_of(*kinds: str) -> list[Any]:
 
 def operators(text: str, kind: str) -> set[int]:
     """Where the parser finds operators, negations and connectives."""
-    lark = load_grammar("tdl" if kind == "tdl" else "grammar", kind == "dmtl")
-    tokens = [token for rule in split_rules(lark.lex(text)) for token in rule]
-    return {token.start_pos or 0 for token in tokens if token.type in ("PREFIX", "INFIX", "NOT", "OR", "AND")}
+    tokens = [token for rule in tokenize_rules(text, operators=kind == "dmtl") for token in rule]
+    return {token.start_pos for token in tokens if token.type in ("PREFIX", "INFIX", "NOT", "OR", "AND")}
 
 
 @pytest.mark.parametrize("kind, text", each_of(*LEXERS))

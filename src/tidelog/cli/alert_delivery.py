@@ -149,11 +149,8 @@ class AlertDelivery:
 
 
 @contextmanager
-def deliver_alerts(addresses: Sequence[str], commands: Sequence[str]) -> Iterator[AlertDelivery | None]:
+def deliver_alerts(addresses: Sequence[str], commands: Sequence[str]) -> Iterator[AlertDelivery]:
     """Deliver alerts while a stream runs; if it ends in any other way than by its end, say what is not delivered."""
-    if not addresses and not commands:
-        yield None
-        return
     delivery = AlertDelivery(addresses, commands)
     try:
         yield delivery

@@ -78,7 +78,6 @@ def stream(
     schema = current_schema(files.rules)
     domain = _choose_window(program, query, run.strict)
     # These load the engine: a mistake in an option should be reported before.
-    from tidelog.cli.alert_delivery import deliver_alerts
     from tidelog.cli.stream_output import StreamOutput
     from tidelog.cli.stream_session import StreamSession, run_stream
     from tidelog.streaming.kafka_input import is_topic, read_settings
@@ -88,7 +87,10 @@ def stream(
         output = StreamOutput(display.output, display.iso, program.predicates.get(query.query, 0))
         output.times = program.time_arguments.get(query.query, ())
         output.schema, output.names = schema, schema.column_names(query.query, output.arity) if schema else None
-        output.delivery = stack.enter_context(deliver_alerts(alerts.notify, alerts.commands))
+        if alerts.notify or alerts.commands:
+            from tidelog.cli.alert_delivery import deliver_alerts
+
+            output.delivery = stack.enter_context(deliver_alerts(alerts.notify, alerts.commands))
         session = StreamSession(domain.program if domain else program, options, run.step, run.until, output, domain)
         session.strict = run.strict
         session.begin(files.background, files.state, run.changed, schema)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ import numpy as np
 from tidelog.jit import background_compiler, compiled_cache
 from tidelog.jit.kernel_functions import Array, inlined_kernel, interpret_as
 
-#: Seconds of interpreting, in one process, after which compiled code takes over if it is in the cache.
+#: Seconds of CPU time for interpreting, in one process, after which compiled code takes over if it is in the cache.
 BUDGET = 0.15
-#: Seconds of interpreting after which compiled code takes over while another process is still compiling.
+#: The same for compiled code to take over while another process is still compiling.
 PATIENCE = 10.0
 #: Calls whose arrays have more bytes than this go to compiled code at once.
 LARGEST = 1 << 20
@@ -49,7 +49,7 @@ def _count_tick() -> None:
     _Effort.ticks -= 1
     if _Effort.ticks < 0:
         _Effort.ticks = TICKS
-        if not _Effort.over and _is_too_much(_Effort.spent + perf_counter() - _Effort.began):
+        if not _Effort.over and _is_too_much(_Effort.spent + process_time() - _Effort.began):
             raise _Abandoned
 
 
@@ -87,7 +87,7 @@ def try_to_run(function: Any, args: tuple[Any, ...]) -> tuple[bool, Any]:
     if sum(array.nbytes for array in arrays) > _Effort.largest:
         _Effort.over = True
         return False, None
-    _Effort.began = perf_counter()
+    _Effort.began = process_time()
     try:
         with _restore_after_errors(arrays):
             result = _to_arrays(function(*map(_to_views, args)))
@@ -95,7 +95,7 @@ def try_to_run(function: Any, args: tuple[Any, ...]) -> tuple[bool, Any]:
         # It takes too long, leaves the range of an array, or needs what a memoryview cannot do.
         _Effort.over = True
         return False, None
-    _Effort.spent += perf_counter() - _Effort.began
+    _Effort.spent += process_time() - _Effort.began
     _Effort.over = _is_too_much(_Effort.spent)
     return True, result
 

@@ -3,8 +3,8 @@
 Read `syntax` first: the trees are frozen data, and every other module is about them. `program` reads a whole rule file
 and is what the rest of tidelog uses. Text passes through, in order:
 
-- `tokenizer` (tokens, cut into rules; the grammars are `grammar.lark` and `tdl.lark`) and `expression_tokens` (which of
-  them are arithmetic),
+- `table_parser` (runs the tables that `grammar_tables` makes of the grammars `grammar.lark` and `tdl.lark`),
+  `tokenizer` (tokens, cut into rules) and `expression_tokens` (which of them are arithmetic),
 - `parser` (DatalogMTL) and `groups` (the rules that groups and alternatives stand for)
   with `left_operands` (what binds variables under Since and Until), or `tdl_parser`,
   `tdl_time_arguments` and `tdl_translation` (temporal Datalog, translated),

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic
 from tidelog.language.aggregate_checks import example_aggregate
 from tidelog.language.expression_tokens import AGGREGATE_WORDS, FUNCTIONS, TEXT_TESTS
+from tidelog.language.table_parser import Token
 from tidelog.language.time_text import UNITS
 from tidelog.language.tokenizer import SourceText
 from tidelog.language.wording import suggest
-
-if TYPE_CHECKING:
-    from lark import Token
 
 _Tokens = Sequence["Token"]
 
@@ -101,7 +98,7 @@ def find_numbers(tokens: _Tokens, source: SourceText) -> Diagnostic | None:
 def find_modulo_comment(tokens: _Tokens, source: SourceText) -> Diagnostic | None:
     """Report a rule that ends with a comparison and a `%` that begins a comment, though `mod` was meant."""
     last = tokens[-1]
-    end = last.end_pos or 0
+    end = last.end_pos
     line = source.text[end:].partition("\n")[0]
     comment = re.match(r"[ \t]*%[ \t]*\(?([0-9]+|[A-Z_]\w*)[ \t]*(?:[-+*/=<>!.,)].*)?$", line)
     if last.type not in _ENDS_OPERAND or not comment or not any(t.type == "COMPARE" for t in tokens):
@@ -213,7 +210,7 @@ def _find_split_number(tokens: _Tokens, at: int, source: SourceText) -> Diagnost
         help = f"write the unit next to the number: {before}{token}"
         return Diagnostic("TL007", f"`{before} {token}` is not a number", place, help=help)
     if token.type == "_DOT" and before is not None and before.type in _CALCULATES:
-        decimals = re.match(r"\.[0-9]+", source.text[token.start_pos or 0 :])
+        decimals = re.match(r"\.[0-9]+", source.text[token.start_pos :])
         if decimals:
             message = f"`{decimals[0]}` is not a number"
             return Diagnostic("TL007", message, source.place(token), help=f"write 0{decimals[0]}")

@@ -7,10 +7,7 @@ arguments of an atom, the values of an aggregate, and every literal with a compa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from lark import Token
+from tidelog.language.table_parser import Token
 
 #: The functions of expressions, each with its number of arguments.
 FUNCTIONS = {"abs": 1, "floor": 1, "ceil": 1, "min": 2, "max": 2, "lower": 1, "upper": 1, "length": 1}
@@ -159,9 +156,9 @@ def _split_values(tokens: list[Token]) -> None:
             value, colon, _ = token.partition(":")
             if token.type == "NAME" and colon and (value[0] == "_" or value[0].isupper()):
                 tokens[i : i + 1] = [
-                    _cut(token, 0, len(value), "NAME"),
-                    _cut(token, len(value), len(value) + 1, "_COLON"),
-                    _cut(token, len(value) + 1, len(token), "NAME"),
+                    token.cut(0, len(value), "NAME"),
+                    token.cut(len(value), len(value) + 1, "_COLON"),
+                    token.cut(len(value) + 1, len(token), "NAME"),
                 ]
                 break
 
@@ -206,15 +203,7 @@ def _split_fraction(token: Token) -> list[Token]:
     slash = token.index("/")
     above, below = len(token[:slash].rstrip()), len(token) - len(token[slash + 1 :].lstrip())
     return [
-        _cut(token, 0, above, "NUMBER"),
-        _cut(token, slash, slash + 1, "SLASH"),
-        _cut(token, below, len(token), "NUMBER"),
+        token.cut(0, above, "NUMBER"),
+        token.cut(slash, slash + 1, "SLASH"),
+        token.cut(below, len(token), "NUMBER"),
     ]
-
-
-def _cut(token: Token, start: int, end: int, kind: str) -> Token:
-    """Return a part of a token, which is on one line."""
-    part = token.update(type=kind, value=token[start:end])
-    part.start_pos, part.end_pos = (token.start_pos or 0) + start, (token.start_pos or 0) + end
-    part.column, part.end_column = (token.column or 0) + start, (token.column or 0) + end
-    return part

@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic
+from tidelog.language.table_parser import Token
 from tidelog.language.tokenizer import SourceText
-
-if TYPE_CHECKING:
-    from lark import Token
 
 #: The units of durations, by how other languages spell them.
 _UNITS = {

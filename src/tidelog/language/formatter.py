@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from tidelog.language.printer import format_rule, format_temporal_rule
 from tidelog.language.program import Program
-from tidelog.language.tokenizer import load_grammar, split_rules
-
-if TYPE_CHECKING:
-    from lark import Token
+from tidelog.language.table_parser import Token
+from tidelog.language.tokenizer import tokenize_rules
 
 
 def format_source(text: str, *, syntax: str = "dmtl", source: str = "<text>") -> str:
@@ -30,11 +27,11 @@ def format_source(text: str, *, syntax: str = "dmtl", source: str = "<text>") ->
     """
     program = Program.parse(text, syntax=syntax, source=source)
     comment = re.compile(r"%[^\n]*" if syntax == "tdl" else r"[%#][^\n]*")
-    items = list(split_rules(load_grammar("tdl" if syntax == "tdl" else "grammar", syntax != "tdl").lex(text)))
+    items = list(tokenize_rules(text, operators=syntax != "tdl"))
     lines: list[str] = []
     at = 0
     for item, line in zip(items, _format_items(program, items), strict=True):
-        start, end = item[0].start_pos or 0, item[-1].end_pos or 0
+        start, end = item[0].start_pos, item[-1].end_pos
         _append_gap(text[at:start], comment, lines)
         lines += [inner.rstrip() for gap in _inner_gaps(text, item) for inner in comment.findall(gap)]
         lines.append(line)
@@ -55,7 +52,7 @@ def _format_items(program: Program, items: list[list[Token]]) -> list[str]:
         if rule.place
     }
     return [
-        _format_directive(item) if item[0].type == "DIRECTIVE" else rules[item[0].line or 0, item[0].column or 0]
+        _format_directive(item) if item[0].type == "DIRECTIVE" else rules[item[0].line, item[0].column]
         for item in items
     ]
 
@@ -67,7 +64,7 @@ def _format_directive(item: list[Token]) -> str:
 
 def _inner_gaps(text: str, item: list[Token]) -> list[str]:
     """Return the texts between the tokens of an item."""
-    return [text[one.end_pos or 0 : two.start_pos or 0] for one, two in pairwise(item)]
+    return [text[one.end_pos : two.start_pos] for one, two in pairwise(item)]
 
 
 def _append_gap(gap: str, comment: re.Pattern[str], lines: list[str]) -> None:

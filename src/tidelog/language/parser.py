@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from tidelog.errors import Diagnostic, Place
 from tidelog.language.aggregate_checks import diagnose_aggregate
@@ -43,14 +43,11 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.syntax_errors import explain_grammar_error, find_lexical_error, find_nesting_error
+from tidelog.language.table_parser import Token, Tree, UnexpectedToken
 from tidelog.language.time_text import MAX_DIGITS, fits_63_bits, read_number
-from tidelog.language.tokenizer import OPERATOR_WORDS, SourceText, load_grammar, split_rules
+from tidelog.language.tokenizer import OPERATOR_WORDS, SourceText, load_parser, tokenize_rules
 from tidelog.language.wording import plural
 from tidelog.timeline.interval import INF, Interval, Time
-
-if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
-
 
 #: The meaning of a name with a range in the past and in the future; all other names have a fixed direction.
 _DIRECTED = {
@@ -63,12 +60,11 @@ _DIRECTED = {
 def parse_rules(text: str, source_name: str) -> tuple[list[Rule], list[Diagnostic]]:
     """Parse rules; return those that could be parsed, and the errors of the others."""
     source = SourceText.of(text, source_name)
-    lark = load_grammar("grammar", operators=True)
     rules: list[Rule] = []
     errors: list[Diagnostic] = []
     previous: Sequence[Token] = ()
-    for tokens in split_rules(lark.lex(text)):
-        tree = parse_tree(lark, tokens, source)
+    for tokens in tokenize_rules(text, operators=True):
+        tree = parse_tree(tokens, source)
         if isinstance(tree, Diagnostic):
             errors.append(tree)
         elif missing := _find_missing_comma(previous, tokens, source) or find_modulo_comment(tokens, source):
@@ -83,29 +79,22 @@ def parse_rules(text: str, source_name: str) -> tuple[list[Rule], list[Diagnosti
     return rules, errors
 
 
-def parse_tree(lark: Lark, tokens: Sequence[Token], source: SourceText) -> Tree[Token] | Diagnostic:
+def parse_tree(tokens: Sequence[Token], source: SourceText) -> Tree | Diagnostic:
     """Parse the tokens of one rule; return the parse tree, or the error."""
-    from lark import UnexpectedToken
-
     wrong = find_lexical_error(tokens, source) or find_nesting_error(tokens, source)
     if wrong:
         return wrong
-    parser: Any = lark.parse_interactive("")
-    at = 0
     try:
-        while at < len(tokens):
-            parser.feed_token(tokens[at])
-            at += 1
-        return cast("Tree[Token]", parser.feed_eof(tokens[-1]))
-    except UnexpectedToken:
-        return explain_grammar_error(tokens, at, parser.accepts(), source)
+        return load_parser(operators=source.operators).parse(tokens)
+    except UnexpectedToken as unexpected:
+        return explain_grammar_error(tokens, unexpected.at, unexpected.accepted, source)
 
 
 def _find_missing_comma(previous: Sequence[Token], tokens: Sequence[Token], source: SourceText) -> Diagnostic | None:
     """Report a line that was meant to continue a rule: indented under a rule without a dot, and no rule itself."""
     if not previous or previous[-1].type == "_DOT" or any(token.type == "_IF" for token in tokens):
         return None
-    if not any(token.type == "_IF" for token in previous) or (tokens[0].column or 0) <= (previous[0].column or 0):
+    if not any(token.type == "_IF" for token in previous) or tokens[0].column <= previous[0].column:
         return None
     law = "the literals of a body are separated by `,`"
     help = "end the line before with `,` if this belongs to its rule, or with `.` if not"
@@ -136,7 +125,7 @@ class RuleBuilder:
         #: Expressions in the head, as conditions on the variables that stand for them; None outside of a head.
         self._computed: list[Condition] | None = None
 
-    def rule(self, start: Tree[Token]) -> Rule:
+    def rule(self, start: Tree) -> Rule:
         tree = as_tree(start.children[0])
         parts = [as_tree(child) for child in tree.children]
         place = self.source.place(self.tokens[0])
@@ -147,7 +136,7 @@ class RuleBuilder:
         text = self.source.between(self.tokens[0], self.tokens[-1])
         return Rule(head, body, text, place)
 
-    def heads(self, tree: Tree[Token]) -> Formula:
+    def heads(self, tree: Tree) -> Formula:
         if tree.data != "heads":
             return self.formula(tree)
         formulas = [self.formula(as_tree(part)) for part in tree.children]
@@ -155,7 +144,7 @@ class RuleBuilder:
             return formulas[0]
         return build_group([Literal(formula, False, formula.place) for formula in formulas], formulas[0].place)
 
-    def body(self, tree: Tree[Token]) -> tuple[BodyLiteral, ...]:
+    def body(self, tree: Tree) -> tuple[BodyLiteral, ...]:
         literals: list[BodyLiteral] = []
         for child in map(as_tree, tree.children):
             if child.data == "denied":
@@ -167,11 +156,11 @@ class RuleBuilder:
                 literals.append(self.literal(child))
         return tuple(literals)
 
-    def joined_literals(self, tree: Tree[Token]) -> list[BodyLiteral]:
+    def joined_literals(self, tree: Tree) -> list[BodyLiteral]:
         """Build the literals that `or` or `and` joins; the words are tokens between them."""
         return [self.literal(as_tree(part)) for part in tree.children if hasattr(part, "data")]
 
-    def literal(self, tree: Tree[Token]) -> BodyLiteral:
+    def literal(self, tree: Tree) -> BodyLiteral:
         parts = tree.children
         match tree.data:
             case "either" | "both":
@@ -190,13 +179,13 @@ class RuleBuilder:
             case _:
                 return self.condition(tree, negated=tree.data == "denied_comparison")
 
-    def comparison(self, tree: Tree[Token], negated: bool = False) -> Comparison:
+    def comparison(self, tree: Tree, negated: bool = False) -> Comparison:
         left, sign, right = tree.children[-3:]
         op = "=" if sign == "==" else str(sign)
         place = self.source.place(first_token(as_tree(left)), last_token(as_tree(right)))
         return Comparison(OPPOSITE[op] if negated else op, self.term(as_tree(left)), self.term(as_tree(right)), place)
 
-    def condition(self, tree: Tree[Token], negated: bool = False) -> Comparison | Condition:
+    def condition(self, tree: Tree, negated: bool = False) -> Comparison | Condition:
         left, right = (self.expression(as_tree(part)) for part in (tree.children[-3], tree.children[-1]))
         op = "=" if tree.children[-2] == "==" else str(tree.children[-2])
         op = OPPOSITE[op] if negated else op
@@ -205,7 +194,7 @@ class RuleBuilder:
             return Comparison(op, left, right, place)
         return Condition(op, left, right, place=place)
 
-    def expression(self, tree: Tree[Token]) -> Expression:
+    def expression(self, tree: Tree) -> Expression:
         """Build an expression; signs of numbers and quotients of two numbers are computed."""
         parts, place = tree.children, self.source.place(first_token(tree), last_token(tree))
         match tree.data:
@@ -234,7 +223,7 @@ class RuleBuilder:
             case _:
                 return self.term(tree)
 
-    def aggregate(self, tree: Tree[Token]) -> Aggregate:
+    def aggregate(self, tree: Tree) -> Aggregate:
         function = AggregateFunction(str(tree.children[0]))
         place = self.source.place(as_token(tree.children[0]))
         interval: Interval | None = None
@@ -254,7 +243,7 @@ class RuleBuilder:
         self.errors += diagnose_aggregate(found)
         return found
 
-    def window(self, tree: Tree[Token], function: AggregateFunction) -> _Range:
+    def window(self, tree: Tree, function: AggregateFunction) -> _Range:
         """Build the range of an aggregate, which has two ends: a single time is hardly ever what was meant."""
         written = self.range(tree)
         if tree.data != "span":
@@ -263,7 +252,7 @@ class RuleBuilder:
             self._range_error("TL118", f"the range {written.text} is a single time", written, help)
         return written
 
-    def formula(self, tree: Tree[Token]) -> Formula:
+    def formula(self, tree: Tree) -> Formula:
         while tree.data == "group" and len(tree.children) == 1 and as_tree(tree.children[0]).data == "positive":
             tree = as_tree(as_tree(tree.children[0]).children[0])
         parts = tree.children
@@ -288,7 +277,7 @@ class RuleBuilder:
                 right = self.formula(as_tree(parts[3]))
                 return Binary(BinaryOp(word), interval, left, right, self.source.place(token))
 
-    def group(self, tree: Tree[Token]) -> Formula:
+    def group(self, tree: Tree) -> Formula:
         """Build what brackets hold: a group of literals, or alternatives."""
         literals = self.body(tree)
         first = literals[0]
@@ -296,7 +285,7 @@ class RuleBuilder:
             return first.formula
         return build_group(literals, self.source.place(first_token(tree), last_token(tree)))
 
-    def argument_term(self, tree: Tree[Token]) -> Term:
+    def argument_term(self, tree: Tree) -> Term:
         """Build an argument of an atom; in the head, a variable stands for an expression."""
         found = self.expression(tree)
         if isinstance(found, Variable | Constant):
@@ -313,7 +302,7 @@ class RuleBuilder:
         self._computed.append(Condition("=", variable, found, True, place))
         return variable
 
-    def term(self, tree: Tree[Token]) -> Term:
+    def term(self, tree: Tree) -> Term:
         token = as_token(tree.children[-1])
         if tree.data == "string":
             return Constant(unquote(token))
@@ -340,8 +329,8 @@ class RuleBuilder:
             return Fraction(0)
         return -value if negative else value
 
-    def range(self, tree: Tree[Token]) -> _Range:
-        tokens = list(tree.scan_values(lambda value: True))
+    def range(self, tree: Tree) -> _Range:
+        tokens = list(tree.tokens())
         first, last = tokens[0], tokens[-1]
         text = self.source.between(first, last)
         if tree.data == "at":
@@ -351,7 +340,7 @@ class RuleBuilder:
         lo, hi = bounds[0], bounds[-1]
         return _Range(Interval(lo, hi, first == "[" and lo != -INF, last == "]" and hi != INF), text, first, last)
 
-    def bound(self, tree: Tree[Token]) -> Time:
+    def bound(self, tree: Tree) -> Time:
         token, negative = as_token(tree.children[-1]), tree.children[0] == "-"
         if token.type == "INF":
             return -INF if negative else INF
@@ -420,17 +409,17 @@ def _is_number(expression: Expression) -> bool:
     return isinstance(expression, Constant) and isinstance(expression.value, Fraction)
 
 
-def as_tree(node: Tree[Token] | Token) -> Tree[Token]:
-    return cast("Tree[Token]", node)
+def as_tree(node: Tree | Token) -> Tree:
+    return cast(Tree, node)
 
 
-def first_token(tree: Tree[Token]) -> Token:
-    return next(iter(tree.scan_values(lambda value: True)))
+def first_token(tree: Tree) -> Token:
+    return next(tree.tokens())
 
 
-def last_token(tree: Tree[Token]) -> Token:
-    return list(tree.scan_values(lambda value: True))[-1]
+def last_token(tree: Tree) -> Token:
+    return list(tree.tokens())[-1]
 
 
-def as_token(node: Tree[Token] | Token) -> Token:
-    return cast("Token", node)
+def as_token(node: Tree | Token) -> Token:
+    return cast(Token, node)

@@ -7,17 +7,14 @@ the tokens around that place; for all others the message lists what would have b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic
 from tidelog.language.expression_errors import explain_brace, explain_expression_error
 from tidelog.language.foreign_words import explain_foreign_word, explain_or, suggest_duration
+from tidelog.language.table_parser import Token
 from tidelog.language.time_text import read_number
 from tidelog.language.tokenizer import OPERATOR_WORDS, SourceText
 from tidelog.language.wording import join_words, suggest
-
-if TYPE_CHECKING:
-    from lark import Token
 
 #: The most operators in one literal: recursion over formulas must end, and deeper ones are generated nonsense.
 MAX_OPERATORS = 200

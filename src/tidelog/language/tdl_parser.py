@@ -8,7 +8,6 @@ arguments that are times.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.expression_errors import find_numbers
@@ -19,6 +18,7 @@ from tidelog.language.syntax import (
     TemporalProgram,
     Term,
 )
+from tidelog.language.table_parser import Token, Tree
 from tidelog.language.tdl_time_arguments import (
     Declarations,
     PlainAtom,
@@ -32,11 +32,8 @@ from tidelog.language.tdl_time_arguments import (
     infer_temporal_predicates,
 )
 from tidelog.language.time_text import fits_63_bits
-from tidelog.language.tokenizer import SourceText, load_grammar, split_rules
+from tidelog.language.tokenizer import SourceText, tokenize_rules
 from tidelog.language.wording import suggest
-
-if TYPE_CHECKING:
-    from lark import Token, Tree
 
 
 def parse_temporal(text: str, source_name: str) -> tuple[TemporalProgram | None, list[Diagnostic]]:
@@ -45,12 +42,11 @@ def parse_temporal(text: str, source_name: str) -> tuple[TemporalProgram | None,
     There is no program if it is unclear which arguments are times.
     """
     source = SourceText.of(text, source_name, operators=False)
-    lark = load_grammar("tdl", operators=False)
     declared = Declarations()
     rules: list[PlainRule] = []
     errors: list[Diagnostic] = []
-    for tokens in split_rules(lark.lex(text)):
-        tree = parse_tree(lark, tokens, source)
+    for tokens in tokenize_rules(text, operators=False):
+        tree = parse_tree(tokens, source)
         if isinstance(tree, Diagnostic):
             errors.append(find_numbers(tokens, source) or tree)
         elif tokens[0].type == "DIRECTIVE":
@@ -69,7 +65,7 @@ def parse_temporal(text: str, source_name: str) -> tuple[TemporalProgram | None,
 class _PlainBuilder(RuleBuilder):
     """Build plain rules from parse trees of temporal Datalog; terms and comparisons are those of DatalogMTL."""
 
-    def plain_rule(self, tree: Tree[Token]) -> PlainRule:
+    def plain_rule(self, tree: Tree) -> PlainRule:
         parts = [as_tree(child) for child in tree.children]
         head = None
         if tree.data != "constraint":
@@ -79,19 +75,19 @@ class _PlainBuilder(RuleBuilder):
         text = self.source.between(self.tokens[0], self.tokens[-1])
         return PlainRule(head, body, text, self.source.place(self.tokens[0]))
 
-    def plain_literal(self, tree: Tree[Token]) -> tuple[PlainAtom, bool] | Comparison:
+    def plain_literal(self, tree: Tree) -> tuple[PlainAtom, bool] | Comparison:
         if tree.data in ("positive", "negative"):
             return self.plain_atom(as_tree(tree.children[-1])), tree.data == "negative"
         return self.comparison(tree, negated=tree.data == "denied_comparison")
 
-    def plain_atom(self, tree: Tree[Token]) -> PlainAtom:
+    def plain_atom(self, tree: Tree) -> PlainAtom:
         name = as_token(tree.children[0])
         arguments = [as_tree(child) for child in tree.children[1:]]
         places = (self.source.place(as_token(a.children[0]), as_token(a.children[-1])) for a in arguments)
         args = tuple(map(self.argument, arguments))
         return PlainAtom(str(name), args, self.source.place(name), tuple(places))
 
-    def argument(self, tree: Tree[Token]) -> Term | Shifted:
+    def argument(self, tree: Tree) -> Term | Shifted:
         if tree.data != "shifted":
             return self.term(tree)
         name, sign, written = map(as_token, tree.children)
@@ -117,9 +113,8 @@ def parse_query(text: str, program: TemporalProgram, source_name: str = "<query>
     TemporalAtom(predicate='Malf', args=(Variable(name='X', anonymous=False),), time=TimeTerm(variable='T', offset=0))
     """
     source = SourceText.of(text, source_name, operators=False)
-    lark = load_grammar("tdl", operators=False)
-    parts = list(split_rules(lark.lex(text)))
-    tree = parse_tree(lark, parts[0], source) if len(parts) == 1 else None
+    parts = list(tokenize_rules(text, operators=False))
+    tree = parse_tree(parts[0], source) if len(parts) == 1 else None
     law = "a query is one atom: Malf(X, T)"
     if isinstance(tree, Diagnostic):
         raise TidelogError(tree)
@@ -149,7 +144,7 @@ def parse_query(text: str, program: TemporalProgram, source_name: str = "<query>
     return build_atom(atom, timed)
 
 
-def _read_directive(tree: Tree[Token], source: SourceText, declared: Declarations) -> Iterator[Diagnostic]:
+def _read_directive(tree: Tree, source: SourceText, declared: Declarations) -> Iterator[Diagnostic]:
     word = as_token(tree.children[0])
     tables = {"#temporal": declared.temporal, "#rigid": declared.rigid}
     if word not in tables:

@@ -12,19 +12,15 @@ predicate, and rules need not end with a dot. Both are resolved here, on tokens:
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from tidelog.cache_folder import find_cache_folder
 from tidelog.errors import Place
 from tidelog.language.expression_tokens import is_aggregate, retype_expressions
-
-if TYPE_CHECKING:
-    from lark import Lark, Token
+from tidelog.language.table_parser import TableParser, Token
 
 PREFIX_WORDS: dict[str, str] = {
     "diamondminus": "Diamondminus",
@@ -65,56 +61,32 @@ class SourceText:
 
     def place(self, token: Token, last: Token | None = None) -> Place:
         """Return the place of a token, or of the span up to `last`, as far as it is on the same line."""
-        line, column = token.line or 1, token.column or 1
+        line, column = token.line, token.column
         end = token if last is None or last.line != line else last
-        return Place(self.name, line, column, (end.end_column or column + 1) - column, self.lines[line - 1])
+        return Place(self.name, line, column, end.end_column - column, self.lines[line - 1])
 
     def after(self, token: Token) -> Place:
         """Return the place just after a token."""
-        line = token.end_line or 1
-        return Place(self.name, line, token.end_column or 1, 1, self.lines[line - 1])
+        return Place(self.name, token.end_line, token.end_column, 1, self.lines[token.end_line - 1])
 
     def between(self, first: Token, last: Token) -> str:
         """Return the text from one token to another, as the user wrote it."""
-        return self.text[first.start_pos or 0 : last.end_pos or 0]
-
-
-class TokenRetyper:
-    """Lark's hook between lexing and parsing. `operators` is false for temporal Datalog, which has none."""
-
-    #: Terminals that the grammars do not use but the lexer must produce.
-    always_accept = ("LSQB", "RSQB", "SYMBOL", "DURATION", "_BARS", "BAD", "BAD_NUMBER", "OPEN_STRING", "_COLON")
-
-    def __init__(self, operators: bool) -> None:
-        self.operators = operators
-
-    def process(self, stream: Iterable[Token]) -> Iterator[Token]:
-        tokens = retype_tokens(list(stream), self.operators)
-        if not self.operators:
-            return iter(tokens)
-        # Rule by rule: a bracket that is not closed must not reach into the next rule.
-        return (token for rule in split_rules(tokens) for token in retype_expressions(rule))
+        return self.text[first.start_pos : last.end_pos]
 
 
 @cache
-def load_grammar(name: str, operators: bool) -> Lark:
-    """Load the parser of `name`.lark, once. Lark is imported only here, so that importing tidelog stays light."""
-    from lark import Lark
+def load_parser(*, operators: bool) -> TableParser:
+    """Load the parser of `grammar.lark`, or of `tdl.lark` without operators, from the tables beside it."""
+    path = Path(__file__).with_name("grammar.json" if operators else "tdl.json")
+    return TableParser(json.loads(path.read_text(encoding="utf-8")))
 
-    folder, cache_folder = Path(__file__).parent, find_cache_folder()
-    text = (folder / f"{name}.lark").read_text(encoding="utf-8")
-    retyper: Any = TokenRetyper(operators)
-    # Lark builds the tables of a parser in 0.1 s, and loads them in a tenth of that.
-    cached = cache_folder and str(cache_folder / f"tidelog-{name}.{sys.implementation.cache_tag}.parser")
-    return Lark(
-        text,
-        parser="lalr",
-        lexer="basic",
-        postlex=retyper,
-        maybe_placeholders=False,
-        import_paths=[str(folder)],
-        cache=cached or False,
-    )
+
+def tokenize_rules(text: str, *, operators: bool) -> Iterator[list[Token]]:
+    """Yield the tokens of each rule in a text; temporal Datalog has no operators."""
+    tokens = retype_tokens(load_parser(operators=operators).lex(text), operators)
+    # Rule by rule: a bracket that is not closed must not reach into the next rule.
+    found = (token for rule in split_rules(tokens) for token in retype_expressions(rule)) if operators else tokens
+    return split_rules(found)
 
 
 def retype_tokens(tokens: list[Token], operators: bool) -> list[Token]:

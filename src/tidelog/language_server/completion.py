@@ -122,7 +122,7 @@ def _variables(file: ProjectFile, line: int, column: int) -> list[Completion]:
     """Return the variables of the rule around a position, without the word that is being written."""
     predicates = {found.span for found in file.occurrences}
     for rule in split_tokens(file.text, file.kind):
-        first, last = (rule[0].line or 1) - 1, (rule[-1].end_line or 1) - 1
+        first, last = rule[0].line - 1, rule[-1].end_line - 1
         if first <= line <= last:
             names = {
                 str(token): None

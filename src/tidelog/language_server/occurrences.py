@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tidelog.data.schema import SCHEMA_FILE
 from tidelog.errors import TidelogError
-from tidelog.language.tokenizer import load_grammar, split_rules
+from tidelog.language.table_parser import Token
+from tidelog.language.tokenizer import tokenize_rules
 from tidelog.language.toml_places import read_toml
 from tidelog.rule_tests.case_reader import SUFFIX, Section, split_sections
-
-if TYPE_CHECKING:
-    from lark import Token
 
 FileKind = Literal["dmtl", "tdl", "test", "facts", "schema"]
 #: What a mention does: derives facts, reads them, states one, expects one in a test, or declares columns.
@@ -85,12 +83,12 @@ def find_occurrences(text: str, kind: FileKind) -> list[Occurrence]:
 
 def split_tokens(text: str, kind: FileKind) -> list[list[Token]]:
     """Split rule text into the tokens of its rules, also if they contain mistakes."""
-    return list(split_rules(load_grammar("tdl" if kind == "tdl" else "grammar", kind != "tdl").lex(text)))
+    return list(tokenize_rules(text, operators=kind != "tdl"))
 
 
 def token_span(token: Token) -> Span:
     """Return the span of a token that does not go over several lines."""
-    line, column = token.line or 1, token.column or 1
+    line, column = token.line, token.column
     return Span(line - 1, column - 1, column - 1 + len(token))
 
 
