@@ -131,7 +131,9 @@ def _print_notes(session: StreamSession) -> None:
     """Say how many facts were late, how many rows had an undefined operation, and how many answers were silenced."""
     output = session.output
     if undefined := session.reasoner.count_undefined() if session.reasoner else 0:
-        click.echo(f"{plural(undefined, 'row')} had an undefined operation, or no number where a sum needs one", err=True)
+        click.echo(
+            f"{plural(undefined, 'row')} had an undefined operation, or text where a sum needs a number", err=True
+        )
     if output.late_facts:
         they_are = "it is" if output.late_facts == 1 else "they are"
         where = f"{they_are} in {output.late.name}" if output.late else "--late FILE keeps such facts"

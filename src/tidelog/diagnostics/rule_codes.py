@@ -312,7 +312,7 @@ RULE_CODES = (
             r'a rule says `Code(X) :- Name(X), matches(X, "\d+").`, with one backslash.',
             r'Code(X) :- Name(X), matches(X, "\\d+").',
         ),
-        law=r'inside quotes, \n, \r and \t are control characters, and \ before any other character is that character',
+        law=r"inside quotes, \n, \r and \t are control characters, and \ before any other character is that character",
         note="A warning.",
     ),
 )

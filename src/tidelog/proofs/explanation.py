@@ -139,7 +139,8 @@ def _report_undefined(explainer: Explainer) -> Iterator[str]:
         rule = explainer.program.rules[number]
         numbered = f" (line {rule.place.line})" if rule.place else ""
         rows = plural(count, "row")
-        yield f"{rows} of {format_source_rule(rule)}{numbered} had an undefined operation, or no number where a sum needs one"
+        named = f"{rows} of {format_source_rule(rule)}{numbered}"
+        yield f"{named} had an undefined operation, or text where a sum needs a number"
 
 
 def _explain(explainer: Explainer, fact: Fact, depth: int | None) -> Explanation:

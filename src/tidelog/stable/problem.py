@@ -52,9 +52,7 @@ class Problem:
         return (min(ends), max(ends)) if ends else (0, 0)
 
 
-def prepare_problem(
-    program: Program, data: DataLike, fact: Fact | None = None, query: str | None = None
-) -> Problem:
+def prepare_problem(program: Program, data: DataLike, fact: Fact | None = None, query: str | None = None) -> Problem:
     """Compile a program and prepare its data; raise where times or ranges are not integers.
 
     With a query, rules with numbers are left out if they cannot matter for it.
