@@ -16,10 +16,10 @@ import tidelog as tl
 from behaviour import Behaviour, load_cases
 from buckets_by_hand import Evaluate, Outcome, evaluate_by_buckets
 from examine import format_as_behaviour
+from formula_parts import head_predicates
 from judge import Claim
 from keyed_programs import keyed_cases
 from numeric_random import Numbers, numeric_case
-from oracle import head_predicates
 from strategies import BOTH, FORWARD, Case, Features, cases
 from test_batch import PARTS
 from tidelog.analysis.distribution import Distribution, describe_distribution, plan_distribution

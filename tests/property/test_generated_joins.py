@@ -16,8 +16,8 @@ import tidelog as tl
 from behaviour import load_cases
 from checked_arrays import check_arrays
 from examine import format_as_behaviour
+from formula_parts import head_predicates
 from kernel_ways import run_kernels
-from oracle import head_predicates
 from strategies import BOTH, FORWARD, Case, cases
 from tidelog import warm
 from tidelog.engine import generated_tier, stream_kernel

@@ -13,10 +13,10 @@ import tidelog as tl
 from behaviour import Behaviour, load_cases, sort_repeats
 from checked_arrays import OutsideOfArray, check_arrays
 from examine import examine, format_as_behaviour
+from formula_parts import head_predicates
 from kernel_ways import change_after, run_kernels
 from numeric_examine import format_numeric_case, judge_batch
 from numeric_random import Numbers, numeric_case
-from oracle import head_predicates
 from strategies import BOTH, FORWARD, Case, Features, cases
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.wire_format import compute_buckets

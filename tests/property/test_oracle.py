@@ -11,17 +11,9 @@ from hypothesis import strategies as st
 
 import numeric_oracle
 from behaviour import Behaviour, load_cases
+from formula_parts import denominator_of, head_predicates
 from judge import Claim, clip_claim, find_complaints, find_form_complaints, read_claim
-from oracle import (
-    Scope,
-    contains,
-    denominator_of,
-    evaluate,
-    head_predicates,
-    since_or_until,
-    some_or_every,
-    strata_of,
-)
+from oracle import evaluate, strata_of
 from strategies import ranges
 from tidelog.language.fact_text import parse_fact
 from tidelog.language.hidden_predicates import is_hidden
@@ -43,6 +35,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.timeline.interval import INF, Interval
+from truth_cells import Scope, contains, since_or_until, some_or_every
 
 SCOPE = Scope.between(-2, 2)
 #: Samples of t inside the window; three of them lie inside every gap. Each step down samples twice as finely, so that

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import tidelog as tl
-from oracle import head_predicates
+from formula_parts import head_predicates
 from streams import choose_plan, complaints, set_up
 from tidelog.streaming.compiled_query import compile_query
 from tidelog.timeline.grid import Grid

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import tidelog as tl
 from behaviour import Behaviour, load_cases
+from formula_parts import head_predicates
 from locations import TRAFFIC_DATA, TRAFFIC_MISSING
-from oracle import head_predicates
 from slow_reasoner import SlowReasoner
 from strategies import BOTH, FORWARD, Case, Features, cases
 from streams import Plan, Setup, complaints, plans, set_up

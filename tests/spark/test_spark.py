@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tidelog as tl
 from behaviour import Behaviour, load_cases
+from formula_parts import head_predicates
 from locations import TRAFFIC_MISSING, TRAFFIC_S2
-from oracle import head_predicates
 from test_streaming import SHORT_STOP
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact

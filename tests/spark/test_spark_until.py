@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tidelog as tl
 from behaviour import Behaviour, load_cases
 from examine import parse_case
-from oracle import head_predicates
+from formula_parts import head_predicates
 from spark_by_hand import ByHand
 from strategies import Case, Features, cases
 from streams import Plan, Setup, arrivals, plans, set_up

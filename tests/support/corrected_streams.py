@@ -15,7 +15,7 @@ from typing import Any
 
 import tidelog as tl
 from examine import parse_case
-from oracle import head_predicates
+from formula_parts import head_predicates
 from strategies import Case
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import tidelog as tl
 from behaviour import format_case
+from formula_parts import atoms_of, denominator_of, formulas_of, head_predicates
 from judge import (
     Claim,
     choose_scope,
@@ -17,11 +18,12 @@ from judge import (
     find_form_complaints,
     may_be_undecided,
 )
-from oracle import Key, Scope, Truth, atoms_of, denominator_of, evaluate, formulas_of, head_predicates
+from oracle import Key, Truth, evaluate
 from strategies import Case, numbered
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.timeline.interval import INF, Interval, TimelineName
+from truth_cells import Scope
 
 
 @dataclass(frozen=True)

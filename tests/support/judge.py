@@ -16,23 +16,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from oracle import (
-    Key,
-    Scope,
-    Truth,
-    atoms_of,
-    broken_rules,
-    denominator_of,
-    domain_of,
-    evaluate,
-    formulas_of,
-    head_predicates,
-    tables_of,
-    times_of,
-)
+from formula_parts import atoms_of, denominator_of, formulas_of, head_predicates, times_of
+from oracle import Key, Truth, broken_rules, domain_of, evaluate, tables_of
 from tidelog.language.fact_text import parse_fact
 from tidelog.language.syntax import Fact, Formula, Rule
 from tidelog.timeline.interval import INF, Interval
+from truth_cells import Scope
 
 #: Larger windows than this take too long.
 MOST_CELLS = 800

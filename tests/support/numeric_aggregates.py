@@ -23,7 +23,7 @@ from fractions import Fraction
 
 from numeric_bodies import Place, Solution, Values, World, bound_variables, solve_body
 from numeric_values import Undefined, calculate, sides
-from oracle import Binding, Scope, Vector, cell_times, contains, disjunction, order, some_or_every
+from oracle import Binding, order
 from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,
@@ -35,6 +35,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.timeline.interval import Interval
+from truth_cells import Scope, Vector, cell_times, contains, disjunction, some_or_every
 
 
 class Coarse(Exception):

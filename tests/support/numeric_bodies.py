@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from formula_parts import atoms_of, variables_of
 from numeric_values import (
     Undefined,
     aggregates_of,
@@ -25,20 +26,7 @@ from numeric_values import (
     expression_variables,
     sides,
 )
-from oracle import (
-    FRESH,
-    Binding,
-    Evaluator,
-    Key,
-    Scope,
-    Vector,
-    atoms_of,
-    conjunction,
-    disjunction,
-    ground_term,
-    negation,
-    variables_of,
-)
+from oracle import FRESH, Binding, Evaluator, Key, ground_term
 from tidelog.language.syntax import (
     Aggregate,
     AggregateFunction,
@@ -55,6 +43,7 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
+from truth_cells import Scope, Vector, conjunction, disjunction, negation
 
 #: A binding, and where the body holds under it.
 Solution = tuple[Binding, Vector]

@@ -17,6 +17,7 @@ from functools import cached_property
 import tidelog as tl
 from behaviour import format_case
 from examine import ParsedCase, parse_case
+from formula_parts import head_predicates, variables_of
 from judge import Claim, unroll
 from numeric_aggregates import combine, contributions, needs_row, row_values
 from numeric_bodies import (
@@ -33,7 +34,7 @@ from numeric_bodies import (
 )
 from numeric_oracle import Model, Refused, components_of, intervals_of, solve
 from numeric_values import aggregates_of, body_aggregates, sides
-from oracle import Binding, Scope, head_predicates, variables_of
+from oracle import Binding
 from strategies import Case
 from streams import BAD, Maker, Plan, Setup, complaints, relax, run, set_up
 from tidelog.language.fact_text import format_fact
@@ -52,6 +53,7 @@ from tidelog.language.syntax import (
 )
 from tidelog.testing import same_answers
 from tidelog.timeline.interval import INF, Interval, Time
+from truth_cells import Scope
 
 #: The times between which batch reasoning is asked, around the data of random programs.
 BETWEEN = Fraction(-3), Fraction(16)

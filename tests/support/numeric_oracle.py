@@ -30,22 +30,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from formula_parts import head_atom, head_predicates, times_of
 from numeric_aggregates import Coarse
 from numeric_bodies import World, solve_body
 from numeric_values import body_aggregates
-from oracle import (
-    Key,
-    Scope,
-    Table,
-    below_boxes,
-    contains,
-    disjunction,
-    ground_atom,
-    head_atom,
-    head_predicates,
-    tables_of,
-    times_of,
-)
+from oracle import Key, Table, below_boxes, ground_atom, tables_of
 from tidelog.language.syntax import (
     Atom,
     Binary,
@@ -60,6 +49,7 @@ from tidelog.language.syntax import (
     UnaryOp,
 )
 from tidelog.timeline.interval import INF, Interval, Time, TimelineName
+from truth_cells import Scope, contains, disjunction
 
 #: With more atoms or cells than this, values or times are created without end, or it takes too long.
 MOST_ATOMS, MOST_CELLS = 20_000, 50_000

@@ -12,26 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from formula_parts import groups_of, variables_of
 from judge import Claim
 from numeric_aggregates import Coarse, contributions, durations, group_bindings, rows_of, union, values_of
 from numeric_bodies import World, solve_body, take_condition
 from numeric_oracle import choose_scope
 from numeric_values import body_aggregates
-from oracle import (
-    Binding,
-    Evaluator,
-    Scope,
-    Table,
-    Vector,
-    below_boxes,
-    disjunction,
-    domain_of,
-    ground_atom,
-    groups_of,
-    order,
-    tables_of,
-    variables_of,
-)
+from oracle import Binding, Evaluator, Table, below_boxes, domain_of, ground_atom, order, tables_of
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import (
     Aggregate,
@@ -52,6 +39,7 @@ from tidelog.language.syntax import (
 from tidelog.proofs.proof_step import AggregateValue, CountedRow, ProofStep
 from tidelog.proofs.why_not import BlockedRule
 from tidelog.timeline.interval import INF, Interval
+from truth_cells import Scope, Vector, disjunction
 
 WINNING = (AggregateFunction.LAST, AggregateFunction.FIRST)
 #: Windows of more cells than this take too long.

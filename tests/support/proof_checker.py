@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from formula_parts import atoms_of, denominator_of, formulas_of, groups_of, times_of, variables_of
 from judge import MOST_CELLS, Claim, claimed_truth
 from numeric_proofs import NumericChecker, is_numeric
 from oracle import (
@@ -20,22 +21,12 @@ from oracle import (
     Evaluator,
     Instance,
     Key,
-    Scope,
     Truth,
-    Vector,
-    atoms_of,
     below_boxes,
     compare,
-    denominator_of,
-    disjunction,
     domain_of,
-    formulas_of,
     ground_atom,
-    groups_of,
-    negation,
     tables_of,
-    times_of,
-    variables_of,
 )
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Atom, Comparison, Condition, Fact, Literal, Rule, Unary, Value, Variable
@@ -43,6 +34,7 @@ from tidelog.proofs.proof_step import ProofStep
 from tidelog.proofs.proof_tree import Proof
 from tidelog.proofs.why_not import BlockedRule, WhyNot
 from tidelog.timeline.interval import INF, Interval, Time
+from truth_cells import Scope, Vector, disjunction, negation
 
 
 class Checker:

@@ -13,9 +13,10 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
-from oracle import Scope, evaluate
+from oracle import evaluate
 from tidelog.language.syntax import Atom, Fact, Rule, Value
 from tidelog.timeline.interval import Interval
+from truth_cells import Scope
 
 #: Predicates with their arguments, each at the time of a cell: a point, or the middle of a gap.
 Held = set[tuple[str, tuple[Value, ...], Fraction]]

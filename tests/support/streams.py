@@ -17,9 +17,10 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import strategies as st
 
 import tidelog as tl
+from formula_parts import head_atom, head_predicates
 from judge import choose_scope
 from numeric_oracle import reachable, readings
-from oracle import evaluate, head_atom, head_predicates, tables_of
+from oracle import evaluate, tables_of
 from slow_reasoner import contains, end_key, multiples_up_to
 from tidelog.analysis.predicate_graph import body_atoms, find_predicate_components
 from tidelog.compiler.compiled_program import Memory

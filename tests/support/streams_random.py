@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import tidelog as tl
 from examine import parse_case
-from oracle import formulas_of, head_atom, head_predicates, times_of
+from formula_parts import formulas_of, head_atom, head_predicates, times_of
 from strategies import Case
 from streams import Maker, Plan, complaints, oracle_complaints, run, set_up
 from tidelog.compiler.compiled_program import Memory

@@ -16,8 +16,8 @@ from typing import TypedDict
 
 import tidelog as tl
 from examine import parse_case
+from formula_parts import denominator_of, head_predicates
 from judge import Claim, choose_scope, claimed_truth, find_form_complaints, format_key
-from oracle import denominator_of, head_predicates
 from strategies import Case
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact

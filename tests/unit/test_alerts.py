@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tidelog as tl
 from examine import parse_case
-from oracle import head_predicates
+from formula_parts import head_predicates
 from shell import CommandResult, Shell
 from slow_alerts import compute_alerts
 from spark_by_hand import ByHand

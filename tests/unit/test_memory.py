@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tidelog as tl
 from examine import parse_case
-from oracle import head_predicates
+from formula_parts import head_predicates
 from strategies import FORWARD, Case, Features, cases
 from streams import Plan, plans, run, set_up
 from streams_random import describe, examine_stream, moved

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tidelog as tl
 from examine import parse_case
-from oracle import head_predicates
+from formula_parts import head_predicates
 from strategies import FORWARD, Case, Features, cases
 from streams import Plan
 from streams_random import describe
