@@ -79,3 +79,22 @@ def test_explanations_write_times_among_arguments_as_dates() -> None:
     absent = tl.explain(program, data, "Since(t1,2026-01-31T10:00:00Z)@2026-01-31T11:00:00.7Z")
     assert str(absent).startswith("Since(t1,2026-01-31T10:00:00Z)@2026-01-31T11:00:00")
     assert "is 1769853600" not in str(absent)
+
+
+def test_explanations_write_the_times_in_conditions_as_dates() -> None:
+    rules = f"{RULES}\nMost(M) :- M = max{{ S + 60 : Since(_, S) }}.\nOld(T) :- Since(T, S), S < 5."
+    program, data = tl.Program.parse(rules), tl.Dataset.parse(DATED)
+
+    def explain(fact: str) -> str:
+        return str(tl.explain(program, data, f"{fact}@2026-01-31T10:30:00Z"))
+
+    assert "2026-01-31T10:00:00Z + 3600 = 2026-01-31T11:00:00Z" in explain("Due(t1,2026-01-31T11:00:00Z)")
+    assert "2026-01-31T10:00:00Z - 2026-01-31T10:00:00Z = 0" in explain("Late(t1,0)")
+    assert "2026-01-31T10:00:00Z + 3600 is 2026-01-31T11:00:00Z" in explain("Due(t1,2026-01-31T12:00:00Z)")
+    most = explain("Most(2026-01-31T10:01:00Z)")
+    assert "max{ S + 60 : Since(_, S) } is 2026-01-31T10:01:00Z" in most
+    assert "S = 2026-01-31T10:00:00Z, S + 60 = 2026-01-31T10:01:00Z" in most
+    assert "is 2026-01-31T10:00:00Z, needs = 2026-01-31T10:05:00Z" in explain("Since(t1,2026-01-31T10:05:00Z)")
+    assert "2026-01-31T10:00:00Z < 5 fails" in explain("Old(t1)")
+    numbers = tl.Dataset.parse("Hot(t1)@[0,9]")
+    assert "0 + 3600 = 3600" in str(tl.explain(program, numbers, "Due(t1,3600)@5"))

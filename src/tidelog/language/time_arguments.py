@@ -5,13 +5,13 @@ Times are numbers to the engine. Where the data has dates, these arguments print
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tidelog.errors import TidelogError
 from tidelog.language.aggregate_checks import body_aggregates
-from tidelog.language.bindings import find_equations
+from tidelog.language.bindings import find_equations, literal_variables, outer_variables, rule_aggregates
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
     Aggregate,
@@ -31,6 +31,17 @@ from tidelog.language.validation import body_atoms
 _OF_A_ROW = (AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.LAST, AggregateFunction.FIRST)
 
 _Places = set[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTerms:
+    """The variables and the aggregates of a rule whose values are times."""
+
+    variables: frozenset[str] = frozenset()
+    aggregates: frozenset[Aggregate] = frozenset()
+
+
+NO_TIMES = TimeTerms()
 
 
 def find_time_arguments(rules: Iterable[Rule]) -> dict[str, tuple[int, ...]]:
@@ -56,6 +67,29 @@ def find_time_arguments(rules: Iterable[Rule]) -> dict[str, tuple[int, ...]]:
             if (predicate, position) in times and position not in found.setdefault(predicate, []):
                 found[predicate].append(position)
     return {predicate: tuple(positions) for predicate, positions in found.items() if positions}
+
+
+def find_time_terms(rule: Rule, arguments: Mapping[str, tuple[int, ...]]) -> TimeTerms:
+    """Return the variables and aggregates of a rule that are times, given the arguments of predicates that are.
+
+    >>> from tidelog.language.parser import parse_rules
+    >>> rules, _ = parse_rules("Old(S, N) :- Since(X, S), N = max{ R : Since(_, R) } - S.", "<text>")
+    >>> sorted(find_time_terms(rules[0], {"Since": (1,)}).variables)
+    ['R', 'S']
+    """
+    times = {(predicate, position) for predicate, positions in arguments.items() for position in positions}
+    outer = outer_variables(rule)
+    scopes = [(tuple(outer), rule.body)]
+    for aggregate in rule_aggregates(rule):
+        inside = (*aggregate.body, *rule.body)
+        local = (v for literal in aggregate.body for v in literal_variables(literal) if v not in outer)
+        scopes.append((tuple(local), inside))
+    found = {(variable.name, _is_time(variable, body, times)) for variables, body in scopes for variable in variables}
+    return TimeTerms(
+        # A name that is local to several braces may be a time in one of them only.
+        frozenset(name for name, is_time in found if is_time and (name, False) not in found),
+        frozenset(aggregate for aggregate in rule_aggregates(rule) if _is_time(aggregate, rule.body, times)),
+    )
 
 
 def read_dates(fact: Fact, positions: Iterable[int]) -> Fact:

@@ -12,7 +12,6 @@ from tidelog.language.printer import format_expression, format_formula, format_l
 from tidelog.language.substitution import substitute_expression, substitute_formula, substitute_literal
 from tidelog.language.syntax import (
     Aggregate,
-    AggregateFunction,
     BodyLiteral,
     Constant,
     Expression,
@@ -22,6 +21,7 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
+from tidelog.language.time_arguments import NO_TIMES, TimeTerms
 from tidelog.language.time_text import format_iso
 from tidelog.proofs.formula_evaluation import ANY, GroundAtom
 from tidelog.timeline.grid import Grid
@@ -34,8 +34,8 @@ class Decoder:
 
     grid: Grid
     symbols: Symbols
-    #: Whether the data has dates: times are then written as dates.
-    dates: bool = False
+    #: The variables and aggregates that are written as dates.
+    dates: TimeTerms = NO_TIMES
     #: Values that were looked up before.
     known: dict[int, Value] = field(default_factory=dict, repr=False)
 
@@ -72,13 +72,24 @@ class Decoder:
         return atom[0] + args
 
     def format_result(self, aggregate: Aggregate, value: Value) -> str:
-        """Write a value of an aggregate; that of `start` is a time."""
-        if self.dates and aggregate.function is AggregateFunction.START and isinstance(value, Fraction):
-            return format_iso(value)
-        return format_value(value)
+        """Write a value of an aggregate, as a date where it is a time."""
+        return _format_value(value, aggregate in self.dates.aggregates)
+
+    def format_variable(self, name: str, value: Value) -> str:
+        """Write a value of a variable, as a date where it is a time."""
+        return _format_value(value, name in self.dates.variables)
 
     def _constants(self, binding: Mapping[str, int]) -> dict[Variable, Term]:
         """Return what a binding gives to variables, anonymous ones included."""
         bound = self.binding(binding)
         names = [(name, anonymous) for name in bound for anonymous in (False, True)]
-        return {Variable(name, anonymous): Constant(bound[name]) for name, anonymous in names}
+        return {Variable(name, anonymous): self._term(name, bound[name]) for name, anonymous in names}
+
+    def _term(self, name: str, value: Value) -> Term:
+        """Return a value as a term to print; a date is printed without quotes, as the name of a variable is."""
+        is_date = name in self.dates.variables and isinstance(value, Fraction)
+        return Variable(self.format_variable(name, value)) if is_date else Constant(value)
+
+
+def _format_value(value: Value, is_time: bool) -> str:
+    return format_iso(value) if is_time and isinstance(value, Fraction) else format_value(value)

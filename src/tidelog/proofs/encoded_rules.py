@@ -39,6 +39,7 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
+from tidelog.language.time_arguments import NO_TIMES, TimeTerms
 from tidelog.timeline.grid import Grid, add_left, add_pairs, add_right, negate
 from tidelog.timeline.time_sets import Pair
 
@@ -147,6 +148,8 @@ class EncodedRule:
     head: EncodedAtom
     shift: Pair
     body: EncodedBody
+    #: The variables and aggregates that are written as dates.
+    dates: TimeTerms = NO_TIMES
 
     @property
     def positive(self) -> tuple[EncodedLiteral, ...]:
@@ -159,7 +162,7 @@ class EncodedRule:
         return self.body.negative
 
 
-def encode_rule(number: int, rule: Rule, grid: Grid, intern: Intern) -> EncodedRule | None:
+def encode_rule(number: int, rule: Rule, grid: Grid, intern: Intern, dates: TimeTerms = NO_TIMES) -> EncodedRule | None:
     """Encode a rule; None for constraints, and for heads over an empty range."""
     head, shift = rule.head, (0, 0)
     while isinstance(head, Unary):
@@ -170,7 +173,8 @@ def encode_rule(number: int, rule: Rule, grid: Grid, intern: Intern) -> EncodedR
         head = head.arg
     if not isinstance(head, Atom):
         return None
-    return EncodedRule(number, rule, _encode_atom(head, intern), shift, _encode_body(rule.body, rule, grid, intern))
+    body = _encode_body(rule.body, rule, grid, intern)
+    return EncodedRule(number, rule, _encode_atom(head, intern), shift, body, dates)
 
 
 def _encode_body(body: Iterable[BodyLiteral], rule: Rule, grid: Grid, intern: Intern) -> EncodedBody:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import AggregateFunction, Fact
+from tidelog.language.time_arguments import NO_TIMES, find_time_terms
 from tidelog.language.validation import rule_atoms
 from tidelog.proofs.decoder import Decoder
 from tidelog.proofs.encoded_rules import (
@@ -79,6 +80,12 @@ class ExplainedModel:
     #: Whether facts that do not matter for the goal are left out.
     focused: bool = False
 
+    def write_as(self, rule: EncodedRule) -> ExplainedModel:
+        """Return the model with a decoder that writes the times of a rule as dates, if the data has dates."""
+        return (
+            self if rule.dates == self.decoder.dates else replace(self, decoder=replace(self.decoder, dates=rule.dates))
+        )
+
     def given_times(self, predicate: str, ids: Ids) -> Times:
         """Return when an atom is given."""
         table = self.given_facts.get(predicate)
@@ -132,7 +139,8 @@ def build_explained_model(
     rules: dict[str, list[EncodedRule]] = {}
     reach = 0
     for number, source in enumerate(program.rules):
-        rule = encode_rule(number, source, grid, symbols.intern)
+        dates = find_time_terms(source, program.time_arguments) if data.dates else NO_TIMES
+        rule = encode_rule(number, source, grid, symbols.intern, dates)
         if rule is not None:
             rules.setdefault(rule.head.predicate, []).append(rule)
             reach = max(reach, _compute_reach(rule, grid.dense))
@@ -143,7 +151,7 @@ def build_explained_model(
     core = changes[0] - 2 * before - MARGIN * reach, changes[1] + 2 * after + MARGIN * reach
     reachable = core[0] - before - 4 * MARGIN * reach, core[1] + after + 4 * MARGIN * reach
     indexed = reachable[0] - 2 * before - reach, reachable[1] + 2 * after + reach
-    decoder = Decoder(grid, symbols, data.dates)
+    decoder = Decoder(grid, symbols)
     recursive = {
         name: frozenset(component.predicates)
         for component in find_predicate_components(program.rules)

@@ -243,18 +243,19 @@ class Explainer:
         """Yield the conditions of a rule's body, each with the facts that make it hold throughout `when`."""
         encoded = {id(literal.source): literal for literal in (*rule.positive, *rule.negative)}
         numeric = {id(condition.source): condition for condition in rule.body.conditions}
-        decoder, interval = self.model.decoder, self.model.grid.to_interval(*when)
+        model, interval = self.model.write_as(rule), self.model.grid.to_interval(*when)
+        decoder = model.decoder
         for literal in rule.source.body:
             if not isinstance(literal, Literal):
                 if id(literal) in numeric:
-                    yield from describe_condition(self.model, rule, numeric[id(literal)], binding, when)
+                    yield from describe_condition(model, rule, numeric[id(literal)], binding, when)
                     continue
                 assert isinstance(literal, Comparison)
                 yield Condition("comparison", decoder.format_literal(literal, binding), interval)
                 continue
             formula = encoded[id(literal)].formula
             if literal.negated:
-                yield Condition("absent", *describe_absence(self.model, encoded[id(literal)], binding, when))
+                yield Condition("absent", *describe_absence(model, encoded[id(literal)], binding, when))
                 continue
             needed = merge_facts(find_support(formula, binding, when, lookup, self.model.grid.dense))
             facts = merge_facts([(atom, self._derivations.widen(atom, pair)) for atom, pair in needed])

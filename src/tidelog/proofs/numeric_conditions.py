@@ -12,7 +12,6 @@ from itertools import islice
 
 from tidelog.language.bindings import expression_variables
 from tidelog.language.comparisons import FLIPPED, constant_order
-from tidelog.language.fact_text import format_value
 from tidelog.language.printer import format_expression, format_literal
 from tidelog.language.syntax import (
     Aggregate,
@@ -99,7 +98,7 @@ def describe_operations(
 ) -> Iterator[str]:
     """Yield the value of each computed side of a condition, or which operation in it is undefined, and why."""
     bound = bind_values(binding, model.index)
-    for side in (source.left, source.right):
+    for side, other in ((source.left, source.right), (source.right, source.left)):
         resolved = resolve_aggregates(side, values)
         if isinstance(resolved, Operation) and all(name in bound for name in expression_variables(resolved)):
             undefined = _find_undefined(resolved, bound)
@@ -107,7 +106,8 @@ def describe_operations(
             if undefined is not None:
                 yield f"{text} is undefined: {undefined[1]}"
             else:
-                yield f"{text} is {format_value(evaluate(resolved, bound))}"
+                name = other.name if isinstance(other, Variable) else ""
+                yield f"{text} is {model.decoder.format_variable(name, evaluate(resolved, bound))}"
 
 
 def _find_undefined(expression: Expression, bound: Mapping[Variable, Value]) -> tuple[Expression, str] | None:
@@ -240,12 +240,13 @@ def _format_row(model: ExplainedModel, aggregate: Aggregate, row: Row, local: Ma
     if plain and not computed:
         return ""
     named = model.decoder.binding(local)
-    texts = [f"{name} = {format_value(named[name])}" for name in sorted(named) if not name.startswith(("_", "$"))]
+    shown = (name for name in sorted(named) if not name.startswith(("_", "$")))
+    texts = [f"{name} = {model.decoder.format_variable(name, named[name])}" for name in shown]
     if computed and row.values is None:
         texts.append(f"{format_expression(computed[0])} is undefined")
     elif computed and row.values is not None:
         texts += [
-            f"{format_expression(expression)} = {format_value(value)}"
+            f"{format_expression(expression)} = {model.decoder.format_result(aggregate, value)}"
             for expression, value in zip(aggregate.values, row.values, strict=True)
             if isinstance(expression, Operation)
         ]

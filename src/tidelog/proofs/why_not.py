@@ -135,7 +135,8 @@ def _find_blocked(
     satisfied: list[BodyLiteral] = []
     for literal, candidates, further in _narrow(model, rule, binding, moment):
         if not further:
-            failure = _Failure(model, rule, _encode_conditions(rule), candidates[0], tuple(satisfied), depth)
+            written = model.write_as(rule)
+            failure = _Failure(written, rule, _encode_conditions(rule), candidates[0], tuple(satisfied), depth)
             yield replace(failure.describe(literal), other_bindings=len(candidates) - 1)
         satisfied.append(literal)
 
