@@ -35,6 +35,7 @@ from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time, to_time
 from tidelog.model import Answer, Model
 from tidelog.numeric.refinement import FinerGridNeeded
+from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import INF, Interval, TimelineName
 
 if TYPE_CHECKING:
@@ -160,7 +161,9 @@ def _answer(run: BatchRun, fact: Fact) -> Answer | Unsettled:
         if run.whole is not None:
             raise
         known = unsettled.known.get(fact.predicate)
-        return Answer.YES if known is not None and _is_covered(run, Extent(known), fact) else unsettled
+        if known is not None and _is_covered(run, Extent(known), fact):
+            return Answer.YES
+        return Answer.NO if _fails_near(run, fact) else unsettled
     run.require_consistent(extents)
     calendar = run.calendar
     if calendar is not None and fact.predicate in calendar.endless and calendar.cut != run.span:
@@ -168,6 +171,21 @@ def _answer(run: BatchRun, fact: Fact) -> Answer | Unsettled:
         part = replace(run, span=intersect(run.span, calendar.cut) or (0, -1))
         return Unsettled((fact.predicate,), {}) if _is_covered(part, extents[fact.predicate], fact) else Answer.NO
     return Answer.YES if _is_covered(run, extents[fact.predicate], fact) else Answer.NO
+
+
+def _fails_near(run: BatchRun, fact: Fact) -> bool:
+    """Return whether a fact without end does not even hold for a short time, which is easier to decide."""
+    assert run.span is not None
+    lo, hi = run.span
+    if lo > NEG_INF and hi < POS_INF:
+        return False
+    length = 2 * sum(part.reach for part in run.compiled.components)
+    start = lo if lo > NEG_INF else min(hi, length) - length
+    part = replace(run, span=(start, start + length))
+    try:
+        return not _is_covered(part, solve(part.problem, part.span)[fact.predicate], fact)
+    except Unsettled:
+        return False
 
 
 class _DependsOnAllFacts(Exception):

@@ -142,7 +142,7 @@ def test_exit_codes_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_an_undecidable_fact_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.engine.repetition_search.SEARCH_ATTEMPTS", 0)
+    monkeypatch.setattr("tidelog.engine.repetition_search.MOST_ATTEMPTS", 0)
     explanation = tl.explain(tl.Program.parse("A :- Diamondminus[2,2] A."), tl.Dataset.parse("A@0"), "A@1")
     assert explanation.answer is Answer.UNKNOWN
     assert "it is not known whether A@1 holds" in str(explanation)

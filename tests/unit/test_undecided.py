@@ -10,12 +10,13 @@ from tidelog.errors import Undecided
 
 
 def test_an_unknown_answer_comes_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.engine.repetition_search.SEARCH_ATTEMPTS", 0)
-    program, data = tl.Program.parse("A :- Diamondminus[7,7] A."), tl.Dataset.parse("A@0")
+    monkeypatch.setattr("tidelog.engine.repetition_search.MOST_ATTEMPTS", 0)
+    program, data = tl.Program.parse("A :- Diamondminus[7,7] A."), tl.Dataset.parse("A@[0,7]")
     answer, reason = decide(program, data, "A@[0,inf)")
     assert answer is tl.entails(program, data, "A@[0,inf)") is tl.types.Answer.UNKNOWN
     assert reason is not None
     assert "`A :- Diamondminus[7,7] A.` is recursive over distances of up to 7," in reason.message
+    assert tl.entails(program, tl.Dataset.parse("A@[0,6]"), "A@[0,inf)") is tl.types.Answer.NO
     always = tl.Program.parse('Day :- calendar:weekday("UTC", _).')
     answer, reason = decide(always, tl.Dataset.parse("Work@2026-11-18"), "Day@(-inf,inf)")
     assert answer is tl.types.Answer.UNKNOWN
@@ -24,7 +25,7 @@ def test_an_unknown_answer_comes_with_its_reason(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_model_that_is_not_decided_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.engine.repetition_search.SEARCH_ATTEMPTS", 0)
+    monkeypatch.setattr("tidelog.engine.repetition_search.MOST_ATTEMPTS", 0)
     for rules, facts, reason in (
         ("A :- Diamondminus[7,7] A.", "A@0", "`A :- Diamondminus[7,7] A.` is recursive over distances of up to 7,"),
         ("A :- Boxplus[1,inf) A.\nA :- B.", "B@[0,inf)", "`A :- Boxplus[1,inf) A.` is recursive and looks over an"),

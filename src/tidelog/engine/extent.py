@@ -43,18 +43,20 @@ class Extent:
             at, every = self.left.at, self.left.every
             window = _drop_endless(self.rows).clip(at - every + 1, at)
             parts += _make_copies(window, -every, (at - hi) // every, (at - lo) // every)
-        return _sort_by_time(Rows.concatenate(parts, self.rows.args.shape[0])) if len(parts) > 1 else self.rows
+        return sort_by_time(Rows.concatenate(parts, self.rows.args.shape[0])) if len(parts) > 1 else self.rows
 
     def size(self, lo: int, hi: int) -> int:
-        """Estimate how many rows `over` gives, without making them."""
-        copies = 1
+        """Return a bound on the number of rows that `over` gives, without making them."""
+        count = len(self.rows)
         if self.right is not None:
             at, every = self.right.at, self.right.every
-            copies += max(0, (hi - at) // every - max(0, (lo - at) // every) + 1)
+            copies = (hi - at) // every - max(0, (lo - at) // every - 1)
+            count += max(0, copies) * len(self.rows.clip(at, at + every - 1))
         if self.left is not None:
             at, every = self.left.at, self.left.every
-            copies += max(0, (at - lo) // every - max(0, (at - hi) // every) + 1)
-        return copies * len(self.rows)
+            copies = (at - lo) // every - max(0, (at - hi) // every - 1)
+            count += max(0, copies) * len(self.rows.clip(at - every + 1, at))
+        return count
 
     def widen(self, lo: int, hi: int) -> tuple[int, int]:
         """Return a range with which to ask whether an atom holds throughout it: infinite where it covers a period.
@@ -77,7 +79,7 @@ class Extent:
         return Extent(coalesce(rows.clip(lo, hi)), left, right)
 
 
-def _sort_by_time(rows: Rows) -> Rows:
+def sort_by_time(rows: Rows) -> Rows:
     """Sort rows by time: a store takes the intervals of an atom fastest in that order."""
     order = np.argsort(rows.lo, kind="stable")
     return Rows(rows.args[:, order], rows.lo[order], rows.hi[order])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.compiler import opcodes
@@ -28,6 +29,7 @@ from tidelog.engine.gap_jumps import (
     looks_back_only,
 )
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, TrialRuns, find_repeating, find_span
+from tidelog.engine.shift_recursion import find_shift_recursion, solve_shifts
 from tidelog.engine.single_literals import evaluate_single_literal, has_single_literal
 from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_violation
@@ -45,7 +47,7 @@ def solve(problem: Problem, until: Pair | None = None) -> dict[str, Extent]:
     about all time, so with them the span alone is looked at only where all time cannot be settled.
     """
     sweep = _choose_sweep(problem, until)
-    if sweep is not None and _is_near(problem, sweep) and not problem.violations:
+    if sweep is not None and _is_near(problem, sweep) and not problem.violations and not _has_long_shifts(problem):
         return Evaluation(problem, sweep, until).solve()
     try:
         return Evaluation(problem, until=until).solve()
@@ -86,6 +88,11 @@ def _is_near(problem: Problem, sweep: Pair) -> bool:
     span = find_span(problem.given.values())
     reach = 64 * max((part.reach for part in problem.compiled.components), default=1)
     return (sweep[1] == POS_INF or sweep[1] <= span[1] + reach) and (sweep[0] == NEG_INF or sweep[0] >= span[0] - reach)
+
+
+def _has_long_shifts(problem: Problem) -> bool:
+    """Return whether a recursion is decided by arithmetic, which is faster than a sweep over all that it derives."""
+    return any(find_shift_recursion(part, problem.compiled.grid.tick) for part in problem.compiled.components)
 
 
 def _is_bounded(rule: FlatRule) -> bool:
@@ -132,7 +139,7 @@ class Evaluation:
             elif part.calculations or part.aggregations:
                 if any(name in self.repeating for name in part.inputs) or not self._evaluate_directly(part):
                     self._evaluate_around(place)
-            elif not self._jump_gaps(place) and (
+            elif not (self._solve_shifts(place) or self._jump_gaps(place)) and (
                 any(name in self.repeating for name in part.inputs)
                 or (part.recursive and self.problem.endless and self.sweep is None)
                 or not self._evaluate_directly(part)
@@ -170,6 +177,30 @@ class Evaluation:
         if name not in self.loaded:
             self.loaded.add(name)
             self.store.insert(self.problem.numbers[name], self.problem.facts_of(name))
+
+    def _solve_shifts(self, place: int) -> bool:
+        """Evaluate a recursion that only moves facts over long distances; return False if it does anything else."""
+        part, tick = self.compiled.components[place], self.compiled.grid.tick
+        found = find_shift_recursion(part, tick) if part.recursive and self.sweep is None else None
+        if found is None or any(name in self.repeating for name in part.inputs):
+            return False
+        inputs = {name: self._extent_of(name) for name in part.inputs}
+        entering = replace(part, rules=found.entries, recursive=False)
+        runs = TrialRuns(self.problem, entering, inputs, tick, SEARCH_ALLOWANCE, self._cut_of)
+        # What repeats only after too many intervals is looked at around the span that is asked for.
+        spans = [(NEG_INF, POS_INF)]
+        if self.until is not None:
+            reach = 2 * sum(after.reach for after in self.compiled.components[place:])
+            spans.append((max(self.until[0] - reach, NEG_INF), min(self.until[1] + reach, POS_INF)))
+        solved = solve_shifts(runs, found, spans)
+        if solved is None:
+            return False
+        if solved[0] == (NEG_INF, POS_INF):
+            self._settle(solved[1])
+        else:
+            self.repeating |= solved[1]
+            self.partial |= set(part.predicates)
+        return True
 
     def _jump_gaps(self, place: int) -> bool:
         """Evaluate a recursion over groups of facts that lie far apart; return False if there are none."""

@@ -27,7 +27,7 @@ LONG_GAP, MOST_JUMPS = 1 << 12, 63
 #: Records that a recursion may take before jumps are tried, and four more for each fact.
 FEW_RECORDS = 100_000
 #: What repeats in a gap is written out if that makes no more rows than this.
-MOST_ROWS = 1 << 20
+MOST_ROWS = 1 << 22
 
 
 @dataclass(frozen=True)

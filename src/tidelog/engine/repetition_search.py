@@ -25,9 +25,11 @@ from tidelog.engine.extent import Extent, Tail, guess_tails, mirror
 from tidelog.engine.fact_store import AllowanceExceeded, Rows, Store
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
 
-#: Records that the search for what repeats may take before it gives up, and how often it may double the horizon.
+#: Records that the search for what repeats may take before it gives up, and how often it may double the horizon: more
+#: often as long as few records were taken.
 SEARCH_ALLOWANCE = 20_000_000
-SEARCH_ATTEMPTS = 9
+SEARCH_ATTEMPTS, MOST_ATTEMPTS = 9, 40
+FEW_RECORDS = 6_000_000
 
 
 def find_span(rows: Iterable[Rows]) -> tuple[int, int]:
@@ -56,8 +58,9 @@ def find_repeating(
     room = 8 * (component.reach + step)
     known: dict[str, Rows] = {}
     spent = 0
-    for _ in range(SEARCH_ATTEMPTS):
-        if spent > SEARCH_ALLOWANCE or max(room - first, last + room) + 8 * (component.reach + step) > LIMIT:
+    for attempt in range(MOST_ATTEMPTS):
+        allowance = SEARCH_ALLOWANCE if attempt < SEARCH_ATTEMPTS else FEW_RECORDS
+        if spent > allowance or max(room - first, last + room) + 8 * (component.reach + step) > LIMIT:
             break
         runs = TrialRuns(problem, component, inputs, step, SEARCH_ALLOWANCE - spent, cut_of)
         try:
@@ -65,7 +68,7 @@ def find_repeating(
             left = _find_tail(runs, rows, -first, room, leftwards=True)
             right = _find_tail(runs, rows, last, room, leftwards=False)
             if left is not None and right is not None:
-                extents = {name: _close_off(rows[name], left, right) for name in component.predicates}
+                extents = {name: close_off(rows[name], left, right) for name in component.predicates}
                 new = runs.derive_once_more(extents, left, right)
                 if not new:
                     return extents
@@ -199,7 +202,7 @@ def _clip_finite_ends(rows: Rows, lo: int, hi: int) -> Rows:
     return Rows(rows.args, new_lo, new_hi)
 
 
-def _close_off(rows: Rows, left: Tail, right: Tail) -> Extent:
+def close_off(rows: Rows, left: Tail, right: Tail) -> Extent:
     """Return the extent with tails. An atom that holds throughout a period holds for ever, and needs no tail."""
     rows = _clip_finite_ends(rows, left.at - left.every + 1, right.at + right.every - 1)
     hi = np.where((rows.lo <= right.at) & (rows.hi >= right.at + right.every - 1), POS_INF, rows.hi)
