@@ -84,7 +84,7 @@ def test_arithmetic_gives_what_moves_give(all_time: bool, monkeypatch: pytest.Mo
     monkeypatch.setattr(shift_recursion, "LONG_DISTANCE", 1)
     monkeypatch.setattr(fixpoint, "_is_near", lambda *_: False)
     solved: list[bool] = []
-    solve = fixpoint.solve_shifts
+    solve = shift_recursion.solve_shifts
 
     def count(runs: Any, found: Any, spans: Any) -> Any:
         result = solve(runs, found, spans if all_time else spans[1:])
