@@ -104,6 +104,38 @@ def test_objects_limit_what_is_needed() -> None:
     assert window_of(rules, timeline="integer") == [("A", 2, 2, 2)]
 
 
+#: Rain now is all that this rule asks for.
+RAIN = "Slow(X) :- Rain(X), Diamondminus[0,8] Rain(X). "
+
+
+def test_one_object_proves_it_for_all_if_each_rule_is_about_one() -> None:
+    rules = RAIN + "Slow(X) :- Diamondminus[1,1] Slow(X), Dry(X)."
+    assert window_of(rules, "Slow", timeline="integer") == [("Rain", 8, 0, 0), ("Slow", 1, 1, 1)]
+
+
+def test_what_a_recursive_query_relates_is_bounded_and_says_why() -> None:
+    rules = RAIN + "Slow(Y) :- Diamondminus[1,1] Slow(X), Road(X,Y)."
+    report = tl.windows.retention(tl.Program.parse(rules), "Slow", timeline="integer")
+    assert report.reason == "the query is recursive"
+    assert report.searched
+    assert [(found.predicate, found.least, found.enough) for found in report.predicates] == [
+        ("Rain", 0, 8),
+        ("Slow", 1, 1),
+    ]
+
+
+def test_the_limit_is_work_not_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = tl.Program.parse(RAIN + "Near(Y) :- Slow(X), Road(X,Y).")
+    monkeypatch.setattr("tidelog.windows.retention_search._OPEN_STEPS", 400)
+    reports = [tl.windows.retention(rules, "Near", timeline="integer") for _ in range(2)]
+    assert reports[0] == reports[1]
+    assert reports[0].reason == "the search takes too many steps"
+    monkeypatch.undo()
+    report = tl.windows.retention(rules, "Near", timeline="integer")
+    assert report.reason is None
+    assert [(found.read, found.least, found.enough) for found in report.predicates] == [(8, 0, 0)]
+
+
 @pytest.mark.parametrize(
     "rules, reason",
     [

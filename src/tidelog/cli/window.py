@@ -124,7 +124,8 @@ def _format_retention(report: RetentionReport) -> Iterator[str]:
             yield f"With {format_time(found.least - report.tick)} this stream loses {format_fact(found.witness.lost)}:"
             yield from map(format_fact, found.witness.stream)
     if report.reason:
-        yield f"Less is not tried: {report.reason}."
+        decided = "" if report.objects else "; with --objects it is decided for known objects"
+        yield f"Less is not {f'proved: {report.reason}{decided}' if report.searched else f'tried: {report.reason}'}."
 
 
 def _format_report(report: WindowReport) -> Iterator[str]:

@@ -20,31 +20,67 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
+#: Why a search was given up.
+TIME_IS_UP, TOO_MANY_STEPS = "the time is up", "the search takes too many steps"
+
+
 class DeadlineExceeded(Exception):
-    """The deadline passed before the result was found."""
+    """The deadline passed, or the effort was spent, before the result was found; the text says which."""
 
 
-def until_deadline(items: Iterable[Item], deadline: float | None) -> Iterator[Item]:
+class Effort:
+    """A limit of work instead of time, so that results are the same on every machine, however busy it is.
+
+    Work is counted in steps: rules and items that are looked at, and conflicts of the solver. A million of them take
+    some seconds.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Count steps; raise `DeadlineExceeded` if that is more than is left."""
+        self.left -= steps
+        if self.left < 0:
+            raise DeadlineExceeded(TOO_MANY_STEPS)
+
+
+#: When a search gives up: at a time of `monotonic`, after some effort, or never.
+Deadline = float | Effort | None
+
+#: Steps that a call of the solver and each of its conflicts count as: about as long as adding so many rules takes.
+_STEPS_PER_CONFLICT = 20
+
+
+def check_deadline(deadline: Deadline, steps: int = 1) -> None:
+    """Count steps; raise `DeadlineExceeded` once the deadline has passed, or the effort is spent."""
+    if isinstance(deadline, Effort):
+        deadline.spend(steps)
+    elif deadline is not None and monotonic() > deadline:
+        raise DeadlineExceeded(TIME_IS_UP)
+
+
+def until_deadline(items: Iterable[Item], deadline: Deadline) -> Iterator[Item]:
     """Yield the items; raise `DeadlineExceeded` once the deadline has passed."""
     for number, item in enumerate(items):
-        if deadline is not None and number % 1024 == 1023 and monotonic() > deadline:
-            raise DeadlineExceeded
+        if number % 1024 == 1023:
+            check_deadline(deadline, 1024)
         yield item
 
 
 class IncrementalSolver:
     """An incremental program. Atoms are positive integers; a negative integer is a negated atom.
 
-    `deadline` is a time of `monotonic`. Use the solver in a `with` statement: a timer thread runs until it is left."""
+    Use the solver in a `with` statement: with a deadline in time, a timer thread runs until it is left."""
 
-    def __init__(self, deadline: float | None = None) -> None:
+    def __init__(self, deadline: Deadline = None) -> None:
         self._control = _control()
         self._deadline = deadline
         self._alarm: Timer | None = None
         self._released: list[int] = []
 
     def __enter__(self) -> IncrementalSolver:
-        if self._deadline is not None:
+        if isinstance(self._deadline, float):
             self._alarm = Timer(max(0.0, self._deadline - monotonic()), self._control.interrupt)
             self._alarm.daemon = True
             self._alarm.start()
@@ -65,7 +101,7 @@ class IncrementalSolver:
     def add_rules(self, rules: Iterable[tuple[int, Sequence[int]]]) -> None:
         """Add rules as heads with bodies; the head 0 makes a constraint."""
         with self._control.backend() as backend:
-            for head, body in rules:
+            for head, body in until_deadline(rules, self._deadline):
                 backend.add_rule([head] if head else [], body)
 
     def add_switch(self, body: Sequence[int]) -> int:
@@ -92,16 +128,27 @@ class IncrementalSolver:
         """Return the literals of `watch` as they hold in a model, or None with assumptions that exclude every model.
 
         With `minimise` the model is a best one, or the best one found before the deadline."""
-        if self._deadline is not None and monotonic() >= self._deadline:
-            raise DeadlineExceeded
+        check_deadline(self._deadline, _STEPS_PER_CONFLICT)
+        if isinstance(self._deadline, Effort):
+            self._limit_conflicts(self._deadline.left // _STEPS_PER_CONFLICT + 1)
         found: list[int] | None = None
         with self._control.solve(assumptions, yield_=True) as handle:
             while (model := handle.model()) is not None:
                 found = [atom if model.is_true(atom) else -atom for atom in watch]
                 handle.resume()
-            if handle.get().interrupted and found is None:
-                raise DeadlineExceeded
-            return found, [] if found is not None else list(handle.core())
+            result = handle.get()
+            if (result.interrupted or result.unknown) and found is None:
+                raise DeadlineExceeded(TIME_IS_UP if result.interrupted else TOO_MANY_STEPS)
+            core = [] if found is not None else list(handle.core())
+        if isinstance(self._deadline, Effort):
+            conflicts = int(self._control.statistics["solving"]["solvers"]["conflicts"])
+            self._deadline.left -= min(_STEPS_PER_CONFLICT * conflicts, self._deadline.left)
+        return found, core
+
+    def _limit_conflicts(self, most: int) -> None:
+        solving = self._control.configuration.solve
+        assert not isinstance(solving, str | None)
+        solving.solve_limit = str(most)
 
 
 def _control() -> clingo.Control:

@@ -11,14 +11,16 @@ from time import monotonic
 
 from tidelog.language.syntax import Value
 from tidelog.windows.forward_query import ForwardQuery
+from tidelog.windows.incremental_solver import Deadline, Effort
 from tidelog.windows.product_program import build_product, count_instances
 from tidelog.windows.product_search import is_invariant, search_product
 from tidelog.windows.unrolled_product import find_shortest_loss
 from tidelog.windows.window_algorithm import run_window_algorithm
 from tidelog.windows.witness import Witness, find_witness
 
-#: Seconds to verify a result once the search itself has finished in time.
+#: Seconds, or steps, to verify a result once the search itself has finished in time.
 _GRACE_SECONDS = 10.0
+_GRACE_STEPS = 2_000_000
 #: With more bits per state, or more rule instances, a search may take minutes or longer (see `make bench-window`).
 PRACTICAL_BITS = 150
 PRACTICAL_INSTANCES = 50_000
@@ -70,7 +72,7 @@ def find_loss(
     left: ForwardQuery,
     right: ForwardQuery,
     objects: Sequence[Value],
-    deadline: float | None,
+    deadline: Deadline,
     progress: ProgressCallback | None = None,
     window: int = 0,
 ) -> Witness | None:
@@ -99,7 +101,9 @@ def find_loss(
     return witness
 
 
-def _grace_deadline(deadline: float | None) -> float | None:
+def _grace_deadline(deadline: Deadline) -> Deadline:
+    if isinstance(deadline, Effort):
+        return Effort(_GRACE_STEPS)
     return None if deadline is None else monotonic() + _GRACE_SECONDS
 
 

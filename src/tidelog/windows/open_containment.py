@@ -16,17 +16,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from string import ascii_lowercase
-from time import monotonic
 
 from tidelog.analysis.predicate_graph import find_components
 from tidelog.language.comparisons import compare
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule, LaggedAtom
-from tidelog.windows.incremental_solver import DeadlineExceeded
+from tidelog.windows.incremental_solver import Deadline, check_deadline, until_deadline
 from tidelog.windows.pointwise_evaluation import Facts, add_fact, evaluate_stream, instantiate
 from tidelog.windows.witness import TimedFact, Witness
 
 _Binding = dict[Variable, Term]
+
+#: Steps that evaluating a rule at one time point counts as.
+_STEPS_PER_RULE = 100
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,22 @@ def find_obstacle(left: ForwardQuery, right: ForwardQuery) -> str | None:
     return None
 
 
-def find_open_loss(left: ForwardQuery, right: ForwardQuery, deadline: float | None = None) -> Witness | None:
+def find_open_loss(left: ForwardQuery, right: ForwardQuery, deadline: Deadline = None) -> Witness | None:
     """Return an input on which the right query lacks an answer of the left, or None if there is none.
 
     Both must be without obstacle. Raise `DeadlineExceeded` if time runs out.
     """
     constants = sorted(left.constants | right.constants, key=str)
     distinguishes = any(part.op == "!=" for rule in right.rules for part in rule.comparisons)
-    for found in unfold(left, right.facts):
+    tried: set[object] = set()
+    for found in until_deadline(unfold(left, right.facts), deadline):
         for binding in _choose_objects(found, constants, distinguishes):
-            if deadline is not None and monotonic() > deadline:
-                raise DeadlineExceeded
             witness = _freeze(left, found, binding)
+            facts = frozenset((*witness.background, *witness.stream)), witness.lost
+            if facts in tried:
+                continue
+            tried.add(facts)
+            check_deadline(deadline, _STEPS_PER_RULE * len(right.rules) * ((witness.lost[2] or 0) + 1))
             if not _derives(right, witness):
                 return _shrink(left, right, witness)
     return None

@@ -18,7 +18,7 @@ from itertools import product
 from tidelog.language.comparisons import constant_order
 from tidelog.language.syntax import Value, Variable
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule
-from tidelog.windows.incremental_solver import until_deadline
+from tidelog.windows.incremental_solver import Deadline, until_deadline
 from tidelog.windows.pointwise_evaluation import Facts, add_fact, find_matches, instantiate
 
 LEFT, RIGHT, BOTH = "left", "right", "both"
@@ -77,7 +77,7 @@ class ProductProgram:
 
 
 def build_product(
-    left: ForwardQuery, right: ForwardQuery, objects: Sequence[Value], deadline: float | None = None
+    left: ForwardQuery, right: ForwardQuery, objects: Sequence[Value], deadline: Deadline = None
 ) -> ProductProgram:
     """Return the product of two queries whose outputs have the same arity.
 
@@ -139,7 +139,7 @@ def _find_shared_predicates(left: ForwardQuery, right: ForwardQuery) -> frozense
         alike = kept
 
 
-def _derive_possible_facts(query: ForwardQuery, objects: Sequence[Value], deadline: float | None) -> Facts:
+def _derive_possible_facts(query: ForwardQuery, objects: Sequence[Value], deadline: Deadline) -> Facts:
     """Return the facts that may hold at some time on some input: those that hold if every input fact always holds, and
     what is negated never."""
     found: Facts = {}

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from tidelog.windows.incremental_solver import IncrementalSolver
+from tidelog.windows.incremental_solver import Deadline, IncrementalSolver
 from tidelog.windows.product_program import GroundAtom, ProductProgram
 
 #: A partial state: literals over the variables of a state, in ascending order of variables.
@@ -47,7 +47,7 @@ class Invariant:
 
 
 def search_product(
-    product: ProductProgram, deadline: float | None = None, report: SearchCallback | None = None
+    product: ProductProgram, deadline: Deadline = None, report: SearchCallback | None = None
 ) -> int | Invariant:
     """Return the least number of time points after which an answer is lost, or an invariant that excludes a loss.
 
@@ -58,7 +58,7 @@ def search_product(
         return _ReachabilitySearch(product, solver, report).run()
 
 
-def is_invariant(product: ProductProgram, invariant: Invariant, deadline: float | None = None) -> bool:
+def is_invariant(product: ProductProgram, invariant: Invariant, deadline: Deadline = None) -> bool:
     """Return whether an invariant holds and excludes losses. The check shares only `ProductStep` with the search."""
     with IncrementalSolver(deadline) as solver:
         step = ProductStep(product, solver)

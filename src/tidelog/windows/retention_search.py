@@ -18,7 +18,8 @@ all ranges. A stream that loses an answer is one of these; so if nothing is less
 exact for every stream.
 
 Without known objects, streams that mention few objects are tried. What loses no answer on these is proved for all
-objects by unfolding, if the query is not recursive; otherwise the result is what is known: a lower and an upper bound.
+objects by unfolding, if the query is not recursive. If all atoms of each rule have the same arguments, what holds for
+one object proves it for all, also with recursion. Otherwise the result is what is known: a lower and an upper bound.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from tidelog.language.fact_text import format_fact, format_value
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
-from tidelog.language.syntax import Fact, Rule, Value
+from tidelog.language.syntax import Fact, Rule, Value, Variable
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import Interval, Time, TimelineName, format_time
 from tidelog.windows.body_freezing import range_endpoints
 from tidelog.windows.forward_query import ForwardQuery
-from tidelog.windows.incremental_solver import DeadlineExceeded
+from tidelog.windows.incremental_solver import DeadlineExceeded, Effort, check_deadline
 from tidelog.windows.loss_search import ProgressCallback, find_loss
 from tidelog.windows.object_names import Objects, parse_objects
 from tidelog.windows.open_containment import find_obstacle, find_open_loss
@@ -53,8 +54,8 @@ from tidelog.windows.redundant_rules import drop_redundant_rules
 from tidelog.windows.time_cells import GAP, TooManyCells, find_cell_obstacle, translate_to_cells
 from tidelog.windows.witness import TimedFact, Witness
 
-#: Seconds for one question without known objects, which may have no end.
-_OPEN_SECONDS = 20.0
+#: Steps for one question without known objects, which may have no end.
+_OPEN_STEPS = 4_000_000
 #: Streams over this many objects besides those that the rules name are tried if the objects are not known.
 _TRIED_OBJECTS = 2
 
@@ -93,7 +94,9 @@ class Retention:
 
 @dataclass(frozen=True)
 class RetentionReport:
-    """The retention of each predicate that a query looks back at; `reason` says why no less is known to be enough."""
+    """The retention of each predicate that a query looks back at; `reason` says why it is not known exactly.
+
+    `searched` says whether anything less than what rules read was tried."""
 
     query: str
     timeline: TimelineName
@@ -101,6 +104,7 @@ class RetentionReport:
     objects: tuple[Value, ...] | None
     predicates: tuple[Retention, ...]
     reason: str | None = None
+    searched: bool = True
 
     def describe_scope(self, found: Retention) -> str:
         """Say for which streams it is proved that what is enough for a predicate is enough."""
@@ -153,11 +157,11 @@ def retention(
         try:
             search = _RetentionSearch(rules, query, line, tick, known, deadline, progress)
             found = tuple(search.shorten(name, back) for name, back in read.items())
-            return RetentionReport(query, line, tick, known, found)
+            return RetentionReport(query, line, tick, known, found, search.reason)
         except TooManyCells:
             reason = f"the ranges have too many ticks of {format_time(tick)}"
     found = tuple(Retention(name, back, back, Fraction(0)) for name, back in read.items())
-    return RetentionReport(query, line, tick, known, found, reason)
+    return RetentionReport(query, line, tick, known, found, reason, searched=False)
 
 
 def _measure_reads(rules: Iterable[Rule], timeline: TimelineName) -> dict[str, Time]:
@@ -191,6 +195,8 @@ class _RetentionSearch:
     ) -> None:
         self.rules, self.query, self.timeline, self.tick = rules, query, timeline, tick
         self.kept: dict[str, int] = {}
+        #: Why something could not be decided.
+        self.reason: str | None = None
         self.deadline = deadline
         self.whole = translate_to_cells(rules, query, timeline, tick, {})
         self.judge = _judge_known(objects, progress) if objects is not None else _judge_open
@@ -206,7 +212,8 @@ class _RetentionSearch:
             tried = top - 1 if top == ticks else (least + top) // 2
             try:
                 found = self._find_loss({**self.kept, name: tried})
-            except DeadlineExceeded:
+            except DeadlineExceeded as problem:
+                self.reason = str(problem)
                 top = tried
                 continue
             if found is None:
@@ -218,19 +225,18 @@ class _RetentionSearch:
 
     def _find_loss(self, kept: dict[str, int]) -> LosingStream | None:
         cut = translate_to_cells(self.rules, self.query, self.timeline, self.tick, kept)
-        undecided = False
+        undecided: DeadlineExceeded | None = None
         for left, right in zip(self.whole, cut, strict=True):
-            if self.deadline is not None and monotonic() > self.deadline:
-                raise DeadlineExceeded
+            check_deadline(self.deadline)
             try:
                 witness = self.judge(left, right, self.deadline)
-            except DeadlineExceeded:
-                undecided = True
+            except DeadlineExceeded as problem:
+                undecided = problem
                 continue
             if witness is not None:
                 return self._to_stream(witness)
-        if undecided:
-            raise DeadlineExceeded
+        if undecided is not None:
+            raise undecided
         return None
 
     def _to_stream(self, witness: Witness) -> LosingStream:
@@ -273,8 +279,7 @@ def _judge_known(objects: tuple[Value, ...], progress: ProgressCallback | None) 
 
 def _judge_open(left: ForwardQuery, right: ForwardQuery, deadline: float | None) -> Witness | None:
     """Search a loss over few objects, then prove that there is none over any; raise if neither succeeds in time."""
-    limit = monotonic() + _OPEN_SECONDS
-    limit = limit if deadline is None else min(limit, deadline)
+    limit = Effort(_OPEN_STEPS) if deadline is None else deadline
     named = sorted(left.constants, key=str)
     free = [name for name in ascii_lowercase if name not in named][:_TRIED_OBJECTS]
     for count in range(1, len(free) + 1):
@@ -284,6 +289,19 @@ def _judge_open(left: ForwardQuery, right: ForwardQuery, deadline: float | None)
             break
         if witness is not None:
             return witness
-    if find_obstacle(left, right):
-        raise DeadlineExceeded
-    return find_open_loss(left, right, monotonic() + _OPEN_SECONDS if deadline is None else deadline)
+        if _keeps_objects_apart(left) and _keeps_objects_apart(right):
+            return None
+    if obstacle := find_obstacle(left, right):
+        raise DeadlineExceeded(obstacle)
+    return find_open_loss(left, right, Effort(_OPEN_STEPS) if deadline is None else deadline)
+
+
+def _keeps_objects_apart(query: ForwardQuery) -> bool:
+    """Return whether all atoms of each rule have the same arguments: then what holds of one object proves all."""
+    return not query.facts and all(
+        not rule.comparisons
+        and all(atom.args == rule.args for atom in rule.body)
+        and all(isinstance(term, Variable) for term in rule.args)
+        and len(set(rule.args)) == len(rule.args)
+        for rule in query.rules
+    )

@@ -9,11 +9,11 @@ there are enough time points for the longest rule.
 
 from __future__ import annotations
 
-from tidelog.windows.incremental_solver import IncrementalSolver
+from tidelog.windows.incremental_solver import Deadline, IncrementalSolver
 from tidelog.windows.product_program import GroundAtom, ProductProgram
 
 
-def find_shortest_loss(product: ProductProgram, deadline: float | None = None) -> tuple[int | None, bool]:
+def find_shortest_loss(product: ProductProgram, deadline: Deadline = None) -> tuple[int | None, bool]:
     """Return the least number of time points after which an answer is lost, or None, and whether the result is certain
     for streams of any length.
 
@@ -36,7 +36,7 @@ def find_shortest_loss(product: ProductProgram, deadline: float | None = None) -
     return length, True
 
 
-def _has_loss(product: ProductProgram, length: int, deadline: float | None) -> bool:
+def _has_loss(product: ProductProgram, length: int, deadline: Deadline) -> bool:
     with IncrementalSolver(deadline) as solver:
         UnrolledProduct(product, length, solver)
         return solver.solve([])[0] is not None

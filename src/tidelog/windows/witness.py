@@ -7,17 +7,16 @@ predicates and objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 
 from tidelog.language.fact_text import format_value
 from tidelog.language.syntax import Value
-from tidelog.windows.incremental_solver import DeadlineExceeded, IncrementalSolver
+from tidelog.windows.incremental_solver import Deadline, DeadlineExceeded, Effort, IncrementalSolver
 from tidelog.windows.pointwise_evaluation import Facts, add_fact
 from tidelog.windows.product_program import ProductProgram
 from tidelog.windows.unrolled_product import UnrolledProduct
 
-#: Seconds to make a witness small, once it is known that there is one.
-_MINIMISING_SECONDS = 10.0
+#: Steps to make a witness small, once it is known that there is one.
+_MINIMISING_STEPS = 2_000_000
 
 #: A fact: its predicate, its arguments, and its time, which is None for a rigid fact.
 TimedFact = tuple[str, tuple[Value, ...], int | None]
@@ -62,17 +61,17 @@ def format_timed_fact(fact: TimedFact) -> str:
     return predicate + (f"({','.join(texts)})" if texts else "")
 
 
-def find_witness(product: ProductProgram, length: int, deadline: float | None = None) -> Witness:
+def find_witness(product: ProductProgram, length: int, deadline: Deadline = None) -> Witness:
     """Return a witness for a product that loses an answer after `length` time points and not before.
 
     Raise `DeadlineExceeded` if time runs out."""
     try:
-        return _solve_witness(product, length, monotonic() + _MINIMISING_SECONDS, small=True)
+        return _solve_witness(product, length, Effort(_MINIMISING_STEPS), small=True)
     except DeadlineExceeded:
         return _solve_witness(product, length, deadline, small=False)
 
 
-def _solve_witness(product: ProductProgram, length: int, deadline: float | None, small: bool) -> Witness:
+def _solve_witness(product: ProductProgram, length: int, deadline: Deadline, small: bool) -> Witness:
     with IncrementalSolver(deadline) as solver:
         unrolled = UnrolledProduct(product, length, solver)
         cost = list(unrolled.inputs.values())
