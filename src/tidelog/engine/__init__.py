@@ -8,7 +8,7 @@
 - `fixpoint`, `batch_problem`: batch evaluation, component by component; `repetition_search`, `extent` and `repetition`
   find, hold and print facts that repeat for ever. `single_literals`: whole rules that need no join.
 - `bucket_threads`: large batch problems, divided over the threads of the process.
-- `gap_jumps`: recursion over groups of facts that lie far apart.
+- `gap_jumps`: recursion over groups of facts that lie far apart; `shift_recursion`: recursion that only moves facts.
 - `temporal_recursion`: negation and aggregates in a recursion that goes back in time, slice by slice.
 - `numeric_steps`, `running_numbers`: calculations and aggregations between the runs of the machine, all at once or
   forward in time; `tidelog.numeric` computes them.
