@@ -207,6 +207,17 @@ def test_queries_ranges_and_the_end_of_time() -> None:
         tl.View(tl.Program.parse(rules), "A(a)@0", between=(1, 6), until=3)
 
 
+def test_facts_that_do_not_matter_in_the_range_asked_for_are_not_computed_with() -> None:
+    rules = "Mean(N) :- N = avg[0,1]{ K : Amount(K) }."
+    facts = "Amount(3)@1\nAmount(4611686018427387904)@8\nAmount(1/3)@8\n"
+    program, data = tl.Program.parse(rules), tl.Dataset.parse(facts)
+    with pytest.raises(tl.TidelogError, match="TL312"):
+        tl.View(program, data)
+    view = tl.View(program, data, between=(0, 5))
+    assert str(view.model()) == "Mean(3)@[1,2]\n"
+    assert str(view.update(insert=["Amount(5)@1", "Amount(1/7)@8"])) == "-Mean(3)@[1,2]\n+Mean(4)@[1,2]\n"
+
+
 def test_a_query_of_a_given_predicate_outlives_its_last_fact() -> None:
     view = make_view(HOT, "Given(a)@[1,2]", query="Given")
     assert str(view.update(delete=["Given(a)@[1,2]"])) == "-Given(a)@[1,2]\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,6 +27,8 @@ from tidelog.engine.batch_problem import Problem
 from tidelog.engine.extent import Extent
 from tidelog.engine.fact_store import Rows
 from tidelog.errors import TidelogError
+from tidelog.goals.focused_problem import focus
+from tidelog.language.queries import Query
 from tidelog.timeline.grid import Grid
 from tidelog.timeline.interval import TimelineName
 
@@ -235,9 +238,15 @@ class StageState:
     def _solve(
         self, compiled: CompiledProgram, scene: Scene, given: Mapping[str, Rows], symbols: Symbols
     ) -> dict[str, Extent]:
-        problem = Problem(compiled, given, symbols, endless=self._is_endless() and any(map(len, given.values())))
-        run = BatchRun(Dataset(symbols), problem, scene.span)
-        extents = run.solve(stops=scene.until is not None)
+        whole = Problem(compiled, given, symbols, endless=self._is_endless() and any(map(len, given.values())))
+        problem = whole if scene.span is None else focus(whole, [Query(name) for name in self.plan.queries], scene.span)
+        extents: dict[str, Extent] | None = None
+        if problem is not whole:
+            # As in `materialise`, a problem with only what the range needs may fail where the whole does not.
+            with suppress(TidelogError):
+                extents = BatchRun(Dataset(symbols), problem, scene.span).solve(stops=scene.until is not None)
+        if extents is None or (problem is not whole and any(e.left and e.right for e in extents.values())):
+            extents = BatchRun(Dataset(symbols), whole, scene.span).solve(stops=scene.until is not None)
         answers = {name: extents[name] for name in self.plan.queries}
         return answers if scene.span is None else {name: e.within(*scene.span) for name, e in answers.items()}
 

@@ -146,7 +146,7 @@ class Contributions:
         return int(self.state.runs[runs - 1, 1]) if runs else 0
 
     def forget_groups(self, force: bool = False) -> None:
-        """Drop groups and distinct values without rows, once there are many."""
+        """Drop groups and distinct values without rows, once there are many; with `force`, tables keep their room."""
         state, counters = self.state, self.state.counters
         n_groups, n_keys = int(counters[cells.GROUPS]), int(counters[cells.KEYS])
         if max(n_groups, n_keys) < self._limit and not force:
@@ -166,12 +166,12 @@ class Contributions:
             key_cells[:, cells.OWNER] = new_groups[key_cells[:, cells.OWNER]]
             members[:] = new_keys[members]
             counters[cells.KEYS] = len(key_cells)
-            keys = rebuild_table(state.keys.keys[:n_keys][used_keys], _FEW)
+            keys = rebuild_table(state.keys.keys[:n_keys][used_keys], len(state.key_cells) if force else _FEW)
             state = state._replace(keys=keys, key_cells=grow_rows(key_cells, len(keys.keys)))
         else:
             used[waiting] = True
             members[:] = _number(used)[members]
-        groups = rebuild_table(state.groups.keys[:n_groups][used], _FEW)
+        groups = rebuild_table(state.groups.keys[:n_groups][used], len(state.cells) if force else _FEW)
         group_cells = state.cells[:n_groups][used]
         counters[cells.GROUPS] = len(group_cells)
         self.state = state._replace(groups=groups, cells=grow_rows(group_cells, len(groups.keys)))

@@ -362,12 +362,14 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
     reasoner, corrections = feed.reasoner, feed.corrections
     evaluation = corrections.evaluation
     done, count, may_speculate = 0, len(batch.counts), True
+    known: Mark | None = None
     while done < count:
         held = evaluation.store.nbytes() + BYTES_PER_ROW * evaluation.count_rows()
         joins = evaluation.numbers is not None and not (feed.length or feed.is_merged)
         plan = plan_joined_steps if joins else plan_speculation
         stop = plan(batch, done, held) if may_speculate else done + 1
-        mark = mark_evaluation(evaluation, numbers=True) if stop > done + 1 else None
+        mark = (known or mark_evaluation(evaluation, numbers=True)) if stop > done + 1 else None
+        known = None
         if mark and joins:
             found, taken, violated = run_joined(evaluation, batch, done, stop)
         else:
@@ -381,7 +383,7 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
                 ahead.given = done
                 if done == stop:
                     reasoner.speculation = None
-                    ahead.note()
+                    known = ahead.note()
                 if reasoner.fact_log is not None:
                     reasoner.fact_log.add_changes(step.answers, ())
                 yield step
@@ -417,13 +419,13 @@ class AheadInOrder:
     def roll_back(self, evaluation: Evaluation) -> None:
         """Restore the evaluation to the last step that was given out."""
         assert self.before is not None
-        go_back(evaluation, self.before)
+        go_back(evaluation, self.before.copy())  # a checkpoint may have the same mark
         if self.given > self.first:
             evaluation.run(self.batch.todo, self.first, self.given)
             self.note()
 
-    def note(self) -> None:
-        """Note the rows and answers of the steps that were given out."""
+    def note(self) -> Mark | None:
+        """Note the rows and answers of the steps that were given out; return a mark of their end, if there is one."""
         todo, rows = self.batch.todo, self.rows
         clocks = todo.clocks.tolist()
         if self.feed.stand.longest == 0:
@@ -439,4 +441,4 @@ class AheadInOrder:
         found = self.found
         given = found._replace(args=found.args[: answers * found.arity], lo=found.lo[:answers], hi=found.hi[:answers])
         words = int(todo.record_ends[self.given - 1]) - (int(todo.record_ends[self.first - 1]) if self.first else 0)
-        self.feed.corrections.note_in_order(rows, TimedRows.of(given), words)
+        return self.feed.corrections.note_in_order(rows, TimedRows.of(given), words)

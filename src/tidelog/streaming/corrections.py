@@ -37,7 +37,7 @@ from tidelog.streaming.key_replay import (
     plan_keys,
     repair_checkpoint,
 )
-from tidelog.streaming.marks import go_back, mark_evaluation
+from tidelog.streaming.marks import Mark, go_back, mark_evaluation
 from tidelog.streaming.query_evaluation import Evaluation
 from tidelog.streaming.step_layout import Clock
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -220,14 +220,16 @@ class Corrections:
                     touched.first_epoch = min(touched.first_epoch, epoch)
                     self._note_keys(key, rows.select(np.array([row])), touched)
 
-    def note_in_order(self, rows: Relations, found: TimedRows, words: int) -> None:
-        """Note rows that the evaluation has taken in order, and the answers."""
+    def note_in_order(self, rows: Relations, found: TimedRows, words: int) -> Mark | None:
+        """Note rows that the evaluation has taken in order, and the answers; return its mark, if there is one."""
         for key, relation in rows.items():
             if len(relation):
                 self.ledger.insert(key, relation, self.epoch)
         self.answers.put(self.epoch, found)
         self._words += words
+        before = self.epoch
         self.settle()
+        return self.checkpoints[-1].mark if self.epoch > before else None
 
     def _insert(self, key: Key, rows: Relation, frontier: int, touched: Touched) -> None:
         """Add rows to the ledger; note those that come too late for the evaluation."""
