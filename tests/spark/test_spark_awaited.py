@@ -16,7 +16,7 @@ import pytest
 import tidelog as tl
 from hypothetical_oracle import Ground, parse_printed_fact
 from hypothetical_random import Case, compare_with_definitions, random_case
-from spark_by_hand import ByHand
+from spark_by_hand import ByHand, forget_engines
 from tidelog.analysis.distribution import plan_distribution
 from tidelog.data import wire_format
 from tidelog.hypothetical import Hypotheses, HypothesisOptions, SupportedAnswer
@@ -27,7 +27,6 @@ from tidelog.spark.awaiting.awaited_plan import add_awaited_stage, build_query, 
 from tidelog.spark.awaiting.change_rows import ChangeColumns, changes_to_arrow, format_changes, pack_changes
 from tidelog.spark.plan.fact_columns import FactColumns
 from tidelog.spark.plan.job_plan import Awaiting, JobPlan, PlanOptions, plan_job
-from tidelog.spark.worker import stateful_operator
 from tidelog.streaming.output_times import DelayLike, parse_delays
 from tidelog.timeline.interval import TimelineName
 
@@ -42,8 +41,8 @@ Entry = tuple[object, ...]
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stateful_operator, "_ENGINES", {})
+def _own_cache() -> None:
+    forget_engines()
 
 
 def tdl(text: str) -> tl.Program:

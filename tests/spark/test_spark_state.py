@@ -15,12 +15,12 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import tidelog as tl
-from spark_by_hand import ByHand
+from spark_by_hand import ByHand, forget_engines
 from tidelog.data import wire_format
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
 from tidelog.spark.job.wake_clock import ClockSource
-from tidelog.spark.worker import packed_rows, stateful_operator
+from tidelog.spark.worker import engine_cache, packed_rows, stateful_operator
 from tidelog.spark.worker.bucket import Bucket, BucketInput
 from tidelog.spark.worker.packed_rows import Row
 
@@ -41,8 +41,8 @@ CASES = [
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stateful_operator, "_ENGINES", {})
+def _own_cache() -> None:
+    forget_engines()
 
 
 def micro_batches(seed: int, alarmed: list[str], count: int = 9) -> list[list[Fact]]:
@@ -282,16 +282,15 @@ def test_other_keys_are_refused_before_the_first_batch() -> None:
 
 
 def test_engines_that_nobody_asks_for_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stateful_operator, "_LAST_USED", {})
     clock = [0.0]
-    monkeypatch.setattr(stateful_operator, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(engine_cache, "monotonic", lambda: clock[0])
     batches = micro_batches(2, NODES)
     ended = start(ABSENT, "Down", 0, faults=False)
     ended.batch(batches[0])
-    assert len(stateful_operator._ENGINES) == 2
+    assert len(stateful_operator._ENGINES.places) == 2
     other = start(ABSENT, "Down", 0, faults=False)
     expected = list(by_batch(start(ABSENT, "Down", 0, faults=False), batches))
     for number, batch in enumerate(batches):
-        clock[0] += stateful_operator._IDLE / 2
+        clock[0] += engine_cache.IDLE / 2
         assert list(by_batch(other, [batch])) == expected[number : number + 1]
-    assert {run for run, _, _ in stateful_operator._ENGINES} == {str(id(other))}
+    assert {run for run, _, _ in stateful_operator._ENGINES.places} == {str(id(other))}

@@ -15,7 +15,7 @@ import tidelog as tl
 from behaviour import Behaviour, load_cases
 from examine import parse_case
 from formula_parts import head_predicates
-from spark_by_hand import ByHand
+from spark_by_hand import ByHand, forget_engines
 from strategies import Case, Features, cases
 from streams import Plan, Setup, arrivals, plans, set_up
 from tidelog.language.fact_text import format_fact
@@ -139,7 +139,7 @@ def test_an_open_answer_is_given_at_the_end_and_whole_when_a_later_run_goes_on()
     assert len(work.answers) == 5, "the end is reached once"
     work.answers.clear()
     work.job = replace(work.job, until=Fraction(60))
-    stateful_operator._ENGINES.clear()
+    forget_engines()
     end_job(work, Fraction(60))
     assert sorted(map(format_fact, work.answers)) == ["Quiet(a)@(15,50)", "Quiet(a)@(55,60]", "Quiet(b)@(5,60]"]
 

@@ -29,6 +29,7 @@ from tidelog.spark.plan.job_plan import AwaitedStagePlan, Awaiting, JobPlan, Pla
 from tidelog.spark.worker import stateful_operator
 from tidelog.spark.worker.batch_worker import make_backfiller
 from tidelog.spark.worker.change_log import unpack_changes
+from tidelog.spark.worker.engine_cache import EngineCache
 from tidelog.spark.worker.fact_packer import route_input_facts
 from tidelog.spark.worker.packed_rows import (
     ANSWER,
@@ -47,6 +48,16 @@ from tidelog.streaming.alerts import AlertOptions
 from tidelog.streaming.answer_changes import AnswerChange
 from tidelog.streaming.output_times import DelayLike, parse_delays
 from tidelog.timeline.interval import TimelineName
+
+#: The engines of the workers that tasks run in: the first one or, with faults, any of them. They ask each other.
+WORKERS = (EngineCache(), EngineCache())
+
+
+def forget_engines() -> None:
+    """Let workers begin anew."""
+    stateful_operator._ENGINES = WORKERS[0]
+    for worker in WORKERS:
+        worker.clear()
 
 
 @dataclass
@@ -126,8 +137,6 @@ class ByHand:
     #: What has changed of what is awaited.
     awaited: list[dict[str, Any]] = field(default_factory=list)
     begun: bool = False
-    #: The caches of two workers that tasks run in, with faults; each has what it knew when it was last asked.
-    workers: list[dict[tuple[str, int, int], tuple[str, Any]]] = field(default_factory=lambda: [{}, {}])
 
     @staticmethod
     def start(
@@ -189,8 +198,8 @@ class ByHand:
         other = replace(
             self, job=work, background=tuple(wire_format.pack_dataset(known)), handles=deepcopy(self.handles)
         )
-        other.answers, other.late, other.stats, other.changes, other.workers = [], [], [], [], [{}, {}]
-        stateful_operator._ENGINES.clear()
+        other.answers, other.late, other.stats, other.changes = [], [], [], []
+        forget_engines()
         return other
 
     def batch(self, facts: Iterable[Fact | str] = (), until: Fraction | None = None) -> None:
@@ -274,9 +283,10 @@ class ByHand:
 
     def _called(self, stage: int, bucket: int, rows: list[Row] | None) -> list[Row]:
         if self.faults:
-            stateful_operator._ENGINES = self.choose.choice(self.workers)
-        if self.faults and self.choose.random() < 0.2:
-            stateful_operator._ENGINES.clear()  # a new worker in its place
+            stateful_operator._ENGINES = self.choose.choice(WORKERS)
+        for worker in WORKERS if self.faults else ():
+            if self.choose.random() < (0.2 if worker is stateful_operator._ENGINES else 0.5):
+                worker.clear()  # a new worker in its place
         if self.faults and self.choose.random() < 0.3:  # an attempt that fails after its work
             self._attempt(stage, bucket, rows, deepcopy(self.handles.get((stage, bucket), _Handle())))
         return self._attempt(stage, bucket, rows, self.handles.setdefault((stage, bucket), _Handle()))

@@ -38,6 +38,12 @@ class JoinTier:
         self._generated: Callable[..., Any] | None = None
         self._spent, self._next, self._decided = 0, WARM, False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave generated joins behind: another process takes them from the cache, at its next look."""
+        if self._generated is None:
+            return vars(self)
+        return {**vars(self), "_generated": None, "_decided": False, "_next": 0}
+
     def choose(self, code: Code, task: Task, preds: Array) -> Callable[..., Any]:
         """Return the kernel to use now."""
         mode = _mode()

@@ -7,6 +7,6 @@ separates and counts late facts. `answer_columns` and `alert_rows` turn answers 
 With corrections, `change_log` packs changes of answers, and `passed_facts` corrects facts that later stages have
 received. `bucket_program` finds the rules and the background of a bucket;
 `history_slices` cuts the history of a backfill into steps, and `end_of_time` computes the answers at the end of a job.
-`declared_rows` reads the tables of sources whose columns are declared. `worker_daemon` is the process that the workers
-of a local Spark are forked from.
+`declared_rows` reads the tables of sources whose columns are declared. `engine_cache` keeps engines between batches and
+passes them on between workers; `worker_daemon` is the process that the workers of a local Spark are forked from.
 """

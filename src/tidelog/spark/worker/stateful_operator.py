@@ -3,17 +3,16 @@
 Per bucket, Spark keeps a base (a saved bucket), the inputs of the steps since as deltas, and a cell with a token for
 the version; the first step writes a base. Bases and deltas are cut into chunks, each an entry of its own, so Spark
 holds one chunk in memory at a time, however large the state is. The engine itself stays in the worker process under
-that token: a step then reads one small cell and adds one delta. The engine is taken out of the cache before it works,
-so a task that is retried never meets a state that a failed attempt has touched. An engine that is not in the cache, or
-has another token, is restored from base and deltas.
+that token (`engine_cache`): a step then reads one small cell and adds one delta. The engine is taken out of the cache
+before it works, so a task that is retried never meets a state that a failed attempt has touched. An engine that no
+worker of this machine has under that token is restored from base and deltas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
@@ -21,6 +20,7 @@ from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
 from tidelog.spark.plan.job_plan import JobPlan
 from tidelog.spark.worker.bucket import Bucket, BucketInput
+from tidelog.spark.worker.engine_cache import EngineCache
 from tidelog.spark.worker.late_facts import split_late_facts
 from tidelog.spark.worker.packed_rows import (
     CLOCK,
@@ -54,11 +54,8 @@ class BucketEngine(Protocol):
     def adopt_rules(self, background: Dataset) -> bool: ...
 
 
-#: The engines of this worker by run, stage and bucket, with the tokens of their versions; and when they last worked.
-_ENGINES: dict[tuple[str, int, int], tuple[str, BucketEngine]] = {}
-_LAST_USED: dict[tuple[str, int, int], float] = {}
-#: Seconds after which an idle engine is dropped: its query may have ended.
-_IDLE = 600.0
+#: The engines of this worker.
+_ENGINES = EngineCache()
 
 #: A new base is written after this many steps, or once their inputs reach an eighth of its bytes (and are not small):
 #: replaying some MB of steps takes a second, as loading a base of some hundred MB does.
@@ -180,7 +177,7 @@ class BucketProcessor(StatefulProcessor):
     def _step(self, bucket: int, step: BucketInput) -> list[Row]:
         engine, version = self._load_engine(bucket)
         rows = engine.step(step)
-        token = uuid4().hex
+        token = _ENGINES.make_token()
         delta = step.to_bytes()
         full = version.deltas + len(delta) > max(version.base // 8, _SMALL)
         # A base holds the rules. The first step writes one, so other rules are refused from then on.
@@ -190,7 +187,7 @@ class BucketProcessor(StatefulProcessor):
             count = self._write_chunks(frame_parts([delta]), -1 - version.delta_chunks, -1)
             more = {"deltas": version.deltas + len(delta), "delta_chunks": version.delta_chunks + count}
             self._version.update(version._replace(token=token, steps=version.steps + 1, **more))
-        _cache_engine((self._run, self._plan.number, bucket), token, engine)
+        _ENGINES.keep((self._run, self._plan.number, bucket), token, engine)
         return rows
 
     def _write_base(self, state: bytes, token: str, before: Version) -> None:
@@ -213,13 +210,13 @@ class BucketProcessor(StatefulProcessor):
 
     def _load_engine(self, bucket: int) -> tuple[BucketEngine, Version]:
         """Return the engine of a bucket at the version in Spark's state, and that version."""
-        cached = _ENGINES.pop((self._run, self._plan.number, bucket), None)
         kept = self._version.get()
+        version = Version(*(kept or ()))
+        cached: BucketEngine | None = _ENGINES.take((self._run, self._plan.number, bucket), version.token)
         if kept is None:
-            return self.engine.new(self._job, self._plan, bucket, self._background_facts()), Version()
-        version = Version(*kept)
-        if cached is not None and cached[0] == version.token:
-            return cached[1], version
+            return self.engine.new(self._job, self._plan, bucket, self._background_facts()), version
+        if cached is not None:
+            return cached, version
         begun = perf_counter()
         state = self._read_chunks(range(version.base_chunks))
         engine = self.engine.load(self._job, self._plan, state, changed=self._job.rules_changed)
@@ -246,12 +243,3 @@ class BucketProcessor(StatefulProcessor):
                 "payload": [row.payload for row in rows],
             }
         )
-
-
-def _cache_engine(place: tuple[str, int, int], token: str, engine: BucketEngine) -> None:
-    """Keep an engine for the next step, and drop idle ones."""
-    now = monotonic()
-    for other in [other for other, since in _LAST_USED.items() if now - since > _IDLE]:
-        del _LAST_USED[other]
-        _ENGINES.pop(other, None)
-    _ENGINES[place], _LAST_USED[place] = (token, engine), now
