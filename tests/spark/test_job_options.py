@@ -20,19 +20,21 @@ from locations import SOURCES
 from shell import Shell
 from tidelog.analysis.distribution import plan_distribution
 from tidelog.cli.run import _Lines
+from tidelog.data import wire_format
 from tidelog.errors import TidelogError
 from tidelog.spark.job.fact_schemas import describe_fact_frames
 from tidelog.spark.job.metrics import summarise_batch
 from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, to_options
 from tidelog.spark.job.output import JobOutput
-from tidelog.spark.job.session import session
+from tidelog.spark.job.session import COMPILER_OPTIONS, build_java_options, session
 from tidelog.spark.job.struct_types import read_struct_type
 from tidelog.spark.pipeline.progress import Progress
+from tidelog.spark.pipeline.sinks import format_packed_answers
 from tidelog.spark.plan.fact_columns import FactColumns
 from tidelog.spark.plan.job_plan import PlanOptions, plan_job
 from tidelog.spark.worker.answer_columns import AnswerColumns
 from tidelog.spark.worker.fact_packer import pack_batch
-from tidelog.spark.worker.packed_rows import STATS
+from tidelog.spark.worker.packed_rows import STATS, frame_parts
 from tidelog.streaming.output_times import parse_delays
 
 #: The packages of `tidelog.spark`; each imports only from itself and those before it.
@@ -170,6 +172,40 @@ def test_a_warning_of_a_running_job_is_shown_once(capsys: pytest.CaptureFixture[
     assert said.startswith("warning[TL211]: times seem to be milliseconds\n")
     assert 'unit = "ms"' in said
     assert said.count("TL211") == 1
+
+
+def test_packed_answers_are_printed_as_rows_are() -> None:
+    data = tl.Dataset.parse('P(a,1.5)@[0,3)\nP("B c",2)@(7,inf)\nP(d,-3)@4.5')
+    (payload,) = wire_format.pack_dataset(data)
+    numbers = AnswerColumns(("string", "double"), "double")
+    assert sorted(format_packed_answers([payload], numbers, "Q")) == [
+        'Q("B c",2)@(7,inf)',
+        "Q(a,1.5)@[0,3)",
+        "Q(d,-3)@9/2",
+    ]
+    assert list(format_packed_answers([], numbers, "Q")) == []
+    dated = AnswerColumns(("string", "decimal(10,2)"), "timestamp")
+    assert "Q(d,-3)@1970-01-01T00:00:04.5Z" in list(format_packed_answers([payload], dated, "Q"))
+
+
+def test_packed_changes_are_printed_with_their_signs() -> None:
+    (added,) = wire_format.pack_dataset(tl.Dataset.parse("P(a)@[0,3)"))
+    (removed,) = wire_format.pack_dataset(tl.Dataset.parse("-P(b)@2"))
+    payloads = [frame_parts([b"7", block]) for block in (added, removed)]
+    columns = AnswerColumns(("string",), "bigint", corrections=True)
+    assert list(format_packed_answers(payloads, columns, "P")) == ["+P(a)@[0,3)", "-P(b)@2"]
+
+
+def test_options_of_java_that_the_user_sets_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java takes the last of several values of an option."""
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    ours, users = COMPILER_OPTIONS[0], "-XX:Tier4InvocationThreshold=5000"
+    assert ours.partition("=")[0] == users.partition("=")[0]
+    options = build_java_options("local[2]", users, None).split()
+    assert options.index(ours) < options.index(users)
+    assert options[-1].startswith("-Dlog4j2.configurationFile=")
+    assert ours in build_java_options(None, "", None)
+    assert ours not in build_java_options("spark://host:7077", "", None)
 
 
 def test_a_server_that_does_not_answer_is_reported_at_once() -> None:

@@ -73,6 +73,13 @@ class JobOutput:
         """Return the figures of every step of every bucket, as JSON: `step`."""
         return self._select(packed_rows.STATS, frame).selectExpr("cast(payload as string) as step")
 
+    def collect(self, frame: DataFrame, *kinds: str) -> dict[str, list[bytes]]:
+        """Read the packed rows of some kinds of a micro-batch, by kind."""
+        found: dict[str, list[bytes]] = {kind: [] for kind in kinds}
+        for kind, payload in frame.where(frame.kind.isin(*kinds)).select("kind", "payload").collect():
+            found[kind].append(bytes(payload))
+        return found
+
     def describe(self) -> list[str]:
         """Describe in sentences how the work is split."""
         lines = describe_distribution(self.split, self.plan.max_buckets)

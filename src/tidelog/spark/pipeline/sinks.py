@@ -8,7 +8,7 @@ repetition replaces the original. Delta receives the number of the batch. Other 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -21,6 +21,7 @@ from tidelog.spark.job.connect import is_connect_session
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.pipeline.hadoop_files import HadoopFolder
 from tidelog.spark.pipeline.pipeline_config import FILE_FORMATS, Sink
+from tidelog.spark.worker.answer_columns import AnswerColumns, unpack_answers
 from tidelog.streaming.alerts import Change, format_change
 from tidelog.timeline.interval import CLOSED_ENDS, INF, Interval
 
@@ -70,7 +71,7 @@ class SinkWriter:
             return
         match self.sink.format:
             case "console":
-                self._print(frame)
+                _print_lines(format_rows(frame, self.predicate))
             case "kafka":
                 self._writer(to_kafka_records(frame)).save()
             case form if form in FILE_FORMATS:
@@ -144,12 +145,17 @@ class SinkWriter:
         assert self.sink.path is not None
         return HadoopFolder(self.spark, self.sink.path)
 
-    def _print(self, frame: DataFrame) -> None:
-        import click
+    def print_packed(self, payloads: Iterable[bytes], columns: AnswerColumns) -> None:
+        """Print the packed answers of one batch."""
+        _print_lines(format_packed_answers(payloads, columns, self.predicate))
 
-        # Answers that are taken back come before those that are added.
-        for line in sorted(format_rows(frame, self.predicate), key=lambda line: (not line.startswith("-"), line)):
-            click.echo(line)
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Print the lines of one batch; answers that are taken back come before those that are added."""
+    import click
+
+    for line in sorted(lines, key=lambda line: (not line.startswith("-"), line)):
+        click.echo(line)
 
 
 def select_awaited(job: JobOutput, sink: Sink, frame: DataFrame) -> DataFrame:
@@ -193,17 +199,38 @@ def format_rows(frame: DataFrame, predicate: str) -> Iterator[str]:
             column = F.unix_micros(column)
         is_dated |= isinstance(field.dataType, TimestampType | TimestampNTZType)
         columns.append(column.alias(field.name))
-    # The sign of a change comes first, as it is printed; `known` is not.
-    columns = [columns[-2], *columns[:-2]] if "change" in frame.columns else [F.lit(""), *columns]
-    if "event" in frame.columns:
-        for sign, *args, event, at, closed in frame.select(*columns).collect():
-            time = (-INF if event == "start" else INF) if at is None else Fraction(at) / (10**6 if is_dated else 1)
+    yield from _format_cells(frame.columns, frame.select(*columns).collect(), predicate, is_dated)
+
+
+def format_packed_answers(payloads: Iterable[bytes], columns: AnswerColumns, predicate: str) -> Iterator[str]:
+    """Format packed answers as the same lines, without a DataFrame."""
+    import pyarrow as pa
+
+    for payload in payloads:
+        batch = unpack_answers(payload, columns)
+        is_dated, cells = False, []
+        for column in batch.columns:
+            is_time = pa.types.is_timestamp(column.type)
+            is_dated |= is_time
+            cells.append((column.cast(pa.int64()) if is_time else column).to_pylist())
+        yield from _format_cells(batch.schema.names, zip(*cells, strict=True), predicate, is_dated)
+
+
+def _format_cells(names: list[str], rows: Iterable[Sequence[Any]], predicate: str, is_dated: bool) -> Iterator[str]:
+    """Format rows of answers with the columns of these names; if `is_dated`, their times are microseconds."""
+    unit = 10**6 if is_dated else 1
+    for row in rows:
+        # The sign of a change comes first; when it was known is not printed.
+        sign, cells = (row[-2], row[:-2]) if "change" in names else ("", row)
+        if "event" in names:
+            *args, event, at, closed = cells
+            time = (-INF if event == "start" else INF) if at is None else Fraction(at) / unit
             yield sign + format_change(Change(event, predicate, _to_constants(args), time, closed), is_dated)
-        return
-    for sign, *args, start, end, closed in frame.select(*columns).collect():
-        lo, hi = (None if time is None else Fraction(time) / (10**6 if is_dated else 1) for time in (start, end))
-        interval = Interval(-INF if lo is None else lo, INF if hi is None else hi, *CLOSED_ENDS[closed])
-        yield sign + format_fact(Fact(predicate, _to_constants(args), interval), iso=is_dated)
+        else:
+            *args, start, end, closed = cells
+            lo, hi = (None if time is None else Fraction(time) / unit for time in (start, end))
+            interval = Interval(-INF if lo is None else lo, INF if hi is None else hi, *CLOSED_ENDS[closed])
+            yield sign + format_fact(Fact(predicate, _to_constants(args), interval), iso=is_dated)
 
 
 def _to_constants(cells: Iterable[Any]) -> tuple[Value, ...]:

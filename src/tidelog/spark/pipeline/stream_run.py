@@ -1,7 +1,8 @@
 """Run a streaming pipeline: start it, watch it, restart it when Spark was too slow to, and stop it.
 
 One query feeds all sinks: each batch of packed rows is cached while answers, late facts, rows set aside and figures are
-taken from it. `sinks` decides what is written and how often; this module decides when a job starts and ends.
+taken from it, unless only figures and answers to print are. `sinks` decides what is written and how often; this module
+decides when a job starts and ends.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tidelog.spark.pipeline.pipeline_config import Sink
 from tidelog.spark.pipeline.preparation import PreparedPipeline
 from tidelog.spark.pipeline.progress import Progress
 from tidelog.spark.pipeline.sinks import select_awaited
+from tidelog.spark.worker.packed_rows import ANSWER, STATS
 from tidelog.timeline.interval import Time
 
 if TYPE_CHECKING:
@@ -189,7 +191,8 @@ class StreamRun:
 
     def _make_batch_writer(self, job: JobOutput) -> Callable[[DataFrame, int], None]:
         def write(batch: DataFrame, number: int) -> None:
-            batch.persist()
+            if not self._reads_once:
+                batch.persist()
             try:
                 self._write(job, batch, number)
             except BaseException as problem:
@@ -200,11 +203,23 @@ class StreamRun:
 
         return write
 
+    @property
+    def _prints_answers(self) -> bool:
+        return self.prepared.pipeline.answers.format == "console"
+
+    @property
+    def _reads_once(self) -> bool:
+        """Whether all that is needed of a batch is read at once: its figures, and answers to print."""
+        p = self.prepared.pipeline
+        return self._prints_answers and not (p.late or p.aside or p.awaited or self.board)
+
     def _write(self, job: JobOutput, batch: DataFrame, number: int) -> None:
         prepared = self.prepared
-        steps = (json.loads(row[0]) for row in job.stats(batch).collect())
-        figures = summarise_batch(steps, self._latest, job.plan.program.rules)
+        packed = job.collect(batch, STATS, *([ANSWER] if self._prints_answers else []))
+        figures = summarise_batch(map(json.loads, packed[STATS]), self._latest, job.plan.program.rules)
         with job_description(prepared.spark, format_summary(number, figures)):
+            if self._prints_answers:
+                prepared.open_sink(prepared.pipeline.answers).print_packed(packed[ANSWER], job.columns)
             self._write_sinks(job, batch, number, figures)
         clock = figures["watermark"]
         dates = job.columns.time.startswith("timestamp")
@@ -231,7 +246,8 @@ class StreamRun:
     def _write_sinks(self, job: JobOutput, batch: DataFrame, number: int, figures: dict[str, Any]) -> None:
         """Write a batch to all sinks."""
         prepared, p = self.prepared, self.prepared.pipeline
-        prepared.open_sink(p.answers).write(job.answers(batch), number, figures["answers"])
+        if not self._prints_answers:
+            prepared.open_sink(p.answers).write(job.answers(batch), number, figures["answers"])
         if p.late:
             prepared.open_sink(p.late).write(job.late(batch), number, figures["late"])
         if p.aside:

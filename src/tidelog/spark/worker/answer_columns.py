@@ -67,12 +67,16 @@ def make_answer_unpacker(columns: AnswerColumns) -> Any:
     def unpack(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             for payload in batch["payload"]:
-                if columns.corrections:
-                    yield changes_to_arrow(payload.as_py(), columns)
-                else:
-                    yield answers_to_arrow(wire_format.unpack(payload.as_py()), columns)
+                yield unpack_answers(payload.as_py(), columns)
 
     return unpack
+
+
+def unpack_answers(payload: bytes, columns: AnswerColumns) -> Any:
+    """Return packed answers, or changes of answers, as an Arrow batch."""
+    if columns.corrections:
+        return changes_to_arrow(payload, columns)
+    return answers_to_arrow(wire_format.unpack(payload), columns)
 
 
 def changes_to_arrow(payload: bytes, columns: AnswerColumns) -> Any:
