@@ -28,7 +28,7 @@ from tidelog.engine.fixpoint import solve
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.goals.focused_problem import focus, select_answers
 from tidelog.language.hidden_predicates import is_hidden
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.queries import Query, parse_query
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
@@ -76,6 +76,7 @@ def materialise(
     >>> len(tl.materialise(program, tl.Dataset.parse("High(t1)@3"), query="Hot(t2)"))
     0
     """
+    require_program(program)
     schema = to_schema(schema)
     data = to_dataset(data, schema)
     columns = find_column_names(data, schema)
@@ -135,6 +136,7 @@ def decide(
     schema: SchemaLike | None = None,
 ) -> tuple[Answer, Diagnostic | None]:
     """Decide a fact as `entails` does; where the answer is unknown, say why."""
+    require_program(program)
     fact = program.to_fact(fact)
     data = to_dataset(data, schema)
     choose_queries(program, data, fact.predicate)

@@ -23,7 +23,7 @@ from tidelog.compiler.compiled_program import Target
 from tidelog.compiler.passes import check_program
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.hidden_predicates import is_hidden
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.rule_heads import is_constraint
 from tidelog.language.syntax import Rule
 from tidelog.language.wording import plural
@@ -122,6 +122,7 @@ def check(
 
     With a query, the report has the memory bounds of stream reasoning, as numbers if `stream` has all they depend on.
     """
+    require_program(program)
     program.require_times()
     arity = program.predicates.get(query, 0) if query else 0
     whole = program

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
+import tidelog as tl
 from shell import Shell
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -161,6 +164,13 @@ RULE_TEXT = [
     rule("Hot(T) :- Reeding(T, _).", "error[TL112]", "entails r.dmtl Reading.csv Hot(t1)@0 --strict"),
     rule("Hot(t) :- Reading(t, _).", "write T if a variable is meant", BATCH.replace("rules", "r"), 0),
     rule("Hot(t) :- Reading(t, _).", "error[TL125]", f"{BATCH} --strict".replace("rules", "r")),
+    rule("Hot(t) :- Reading(t, _).", "write T if a variable is meant", STREAM.replace("rules", "r"), 0),
+    rule("Hot(t) :- Reading(t, _).", "error[TL125]", f"{STREAM} --strict".replace("rules", "r")),
+    rule("Hot(X) :- Reading(X, _), X = turbine1.", "correct the constant, or the data", BATCH.replace("rules", "r"), 0),
+    rule("Hot(X) :- Reading(X, _), turbine1 = X.", "occurs in no fact", STREAM.replace("rules", "r"), 0),
+    rule('Hot(X) :- Reading(X, _), X = "T1".', "did you mean t1?", STREAM.replace("rules", "r"), 0),
+    rule('Hot(C) :- Reading("T1", C).', "did you mean t1?", BATCH.replace("rules", "r"), 0),
+    rule('Hot(C) :- Reading("T1", C).', "did you mean t1?", STREAM.replace("rules", "r"), 0),
     rule("Hot(X) :- Reading(X, c).", "write C if a variable is meant", BATCH.replace("rules", "r"), 0),
     rule('Hot(X) :- Reading(X, C), C > "80".', "write 80 if a number is meant", BATCH.replace("rules", "r"), 0),
     rule(
@@ -260,11 +270,25 @@ def test_predicates_of_rules_that_the_query_does_not_need_are_not_mentioned(proj
         "Hot(X, high) :- Reading(X, C), C > 80. Alarm(high) :- Hot(X, high).",  # a constant that rules derive
         "Hot(X) :- Reading(X, C), X != t9.",  # a constant that occurs once
         'Hot("T 9") :- Reading("T 9", _).',  # no name
+        "Hot(C) :- Reading(t9, C).",  # a value that is missing today, and like no other
+        "Hot(C) :- Reading(t2, C).",  # another number is another thing
+        "Hot(X, L) :- Reading(X, C), C > 80, L = high. Alarm(X) :- Hot(X, L), L = high.",  # a constant that rules set
+        "Hot(X) :- Reading(X, _), X = t1.",
     ],
 )
 def test_constants_that_are_meant_are_not_mentioned(project: Shell, rules: str) -> None:
     project.write("rules.dmtl", rules)
     assert "TL125" not in project("materialise", "rules.dmtl", "Reading.csv").err
+    assert "TL125" not in project("stream", "rules.dmtl", "--query", "Hot", "--input", "Reading.csv").err
+
+
+def test_a_constant_that_comes_late_in_a_stream_is_not_mentioned(project: Shell) -> None:
+    project.write("rules.dmtl", "Hot(X) :- Reading(X, _), X = t2.\n")
+    project.write("more.facts", "Reading(t2,90)@20\n")
+    command = ("stream", "rules.dmtl", "--query", "Hot", "--input", "Reading.csv")
+    assert "TL125" in project(*command).err
+    assert project(*command, "--input", "more.facts").err == ""
+    assert project(*command, "--until", "5").err == ""  # more facts may follow
 
 
 def test_a_table_in_another_encoding_is_named_as_such(project: Shell) -> None:
@@ -344,3 +368,30 @@ def test_rule_tests_refuse_predicates_that_look_misspelt(project: Shell) -> None
     assert "Cold has" not in ran.err  # That there are no facts of a negated predicate may be the point of a test.
     project.write("hot.dmtl", "Hot(X) :- High(X), not Cold(X).\n")
     assert project("test", "hot.test").err == ""
+
+
+# Python
+
+
+@pytest.mark.parametrize("rules", ["Hot(X) :- High(X).", "rules.dmtl", Path("rules.dmtl"), tl.Dataset()])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rules, data: tl.materialise(rules, data),
+        lambda rules, data: tl.entails(rules, data, "Hot(a)@3"),
+        lambda rules, data: tl.explain(rules, data, "Hot(a)@3"),
+        lambda rules, data: tl.check(rules),
+        lambda rules, data: tl.View(rules, data),
+        lambda rules, data: tl.Reasoner(rules, "Hot"),
+        lambda rules, data: tl.stable_models(rules, data),
+        lambda rules, data: tl.stable.StableReasoner(rules),
+        lambda rules, data: tl.hypotheses(rules, "Hot(X,T)", []),
+        lambda rules, data: tl.window(rules, "Hot"),
+    ],
+)
+def test_rules_that_are_no_program_are_refused(call: Callable[[Any, Any], object], rules: object) -> None:
+    with pytest.raises(
+        tl.TidelogError, match=r"TL126.*the rules are an object of type .*, which is no program"
+    ) as error:
+        call(rules, tl.Dataset.parse("High(a)@3"))
+    assert "read text with tl.Program.parse(text), and a file with tl.Program.load(path)" in str(error.value)

@@ -323,3 +323,66 @@ def test_seconds_small_numbers_and_far_ends_under_rules_with_durations_are_fine(
     sh.write("rules.dmtl", "Done(X) :- Diamondminus[0,2h] Paid(X).\n")
     sh.write("p.facts", "Paid(a)@1769850000\nPaid(b)@3\nPaid(c)@[3,253402300799]\nPaid(d)@[3,inf)\n")
     assert sh("materialise", "rules.dmtl", "p.facts").err == ""
+
+
+LOCAL, ZONED = "2026-01-31T10:00:00", "2026-01-31T10:00:00+01:00"
+
+
+@pytest.mark.parametrize("command", WAYS, ids=" ".join)
+@pytest.mark.parametrize(("order", "paid"), [(LOCAL, ZONED), (ZONED, LOCAL), (f"{LOCAL}.5", "2026-01-31 09:00Z")])
+def test_times_with_and_without_a_time_zone_are_reported(
+    sh: Shell, command: tuple[str, ...], order: str, paid: str
+) -> None:
+    sh.write("rules.dmtl", "Done(X) :- Order(X), Diamondminus[0,2h] Paid(X).\n")
+    sh.write("Order.csv", f"order,time\no1,{order}\n")
+    sh.write("Paid.jsonl", f'{{"order": "o1", "time": "{paid}"}}\n')
+    local, zoned = ("Paid.jsonl", "Order.csv") if paid == LOCAL else ("Order.csv", "Paid.jsonl")
+    said = f"warning[TL213]: the times of {local} have no time zone, and those of {zoned} have one\n"
+    ran = sh(*command)
+    assert ran.code == 0
+    assert (ran.err.count("TL213"), said in ran.err) == (1, True)
+    strict = sh(*command, "--strict")
+    assert (strict.code, strict.out) == (2, "")
+    sh.write("tidelog.toml", schema_with_zone("Order", "csv") + schema_with_zone("Paid", "jsonl"))
+    assert sh(*command).err == ""
+
+
+def schema_with_zone(predicate: str, form: str) -> str:
+    columns = '{ order = "text", time = "time" }'
+    return f'[schema.{predicate}]\nfile = "{predicate}.{form}"\ncolumns = {columns}\nzone = "Europe/Berlin"\n'
+
+
+@pytest.mark.parametrize(
+    ("facts", "warned"),
+    [
+        (f"Paid(o1)@{LOCAL}\nPaid(o2)@{ZONED}\n", True),
+        (f"Paid(o1)@[{LOCAL},{ZONED}]\n", True),
+        (f"Paid(o1)@{LOCAL}\nPaid(o2)@[2026-01-31 , 2026-01-31 10:00:00,5+0100]\n", True),  # the slow reader's form
+        (f"Paid(o1)@{LOCAL}\nPaid(o2)@2026-01-31T11:00\n", False),
+        (f"Paid(o1)@{ZONED}\nPaid(o2)@2026-01-31T11:00:00Z\n", False),
+        (f"Paid(o1)@{ZONED}\nPaid(o2)@2026-01-31\n", False),  # a day has no time zone to forget
+    ],
+)
+def test_fact_text_that_mixes_times_with_and_without_a_time_zone_is_reported(
+    sh: Shell, facts: str, warned: bool
+) -> None:
+    sh.write("rules.dmtl", "Done(X) :- Paid(X).\n")
+    sh.write("p.facts", facts)
+    said = "some times of p.facts have no time zone, and others have one"
+    for command in (["materialise", "rules.dmtl"], ["stream", "rules.dmtl", "--query", "Done", "--input"]):
+        ran = sh(*command, "p.facts")
+        assert (ran.code, said in ran.err) == (0, warned)
+
+
+def test_timestamps_of_dataframes_with_and_without_a_time_zone_are_reported() -> None:
+    import pyarrow as pa
+
+    import tidelog as tl
+    from tidelog.data.input_warnings import find_warnings
+
+    program = tl.Program.parse("Done(X) :- Order(X), Paid(X).")
+    local, zoned = (pa.table({"id": ["o1"], "time": pa.array([0], pa.timestamp("us", tz))}) for tz in (None, "UTC"))
+    data = tl.Dataset.from_arrow({"Order": local, "Paid": zoned})
+    said = "the times of the table Order have no time zone, and those of the table Paid have one"
+    assert [warning.message for warning in find_warnings(program, data)] == [said]
+    assert find_warnings(program, tl.Dataset.from_arrow({"Order": local, "Paid": local})) == ()

@@ -31,7 +31,8 @@ from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import strip_mark
 from tidelog.data.input_warnings import find_sort_warnings, find_untimed_tables
-from tidelog.data.time_units import find_unit_warnings
+from tidelog.data.time_units import find_unit_warnings, find_zone_warnings
+from tidelog.data.unknown_constants import UnknownConstants
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.fact_text import parse_fact
 from tidelog.language.program import Program
@@ -51,6 +52,7 @@ from tidelog.streaming.watch import compute_alerts, compute_last_alerts, restore
 if TYPE_CHECKING:
     from tidelog.cli.signals import StopRequest
     from tidelog.data.schema import Schema
+    from tidelog.language.time_text import Zone
     from tidelog.windows.closed_domain import ClosedDomain
 
 
@@ -179,6 +181,10 @@ class StreamSession:
     strict: bool = False
     predicates: set[str] = field(default_factory=set)
     sort_warnings: dict[str, Diagnostic] = field(default_factory=dict)
+    #: The constants of rules that no fact of the stream has had so far; None before its first fact.
+    unknown_constants: UnknownConstants | None = None
+    #: Whether times of day had a time zone, with the first source of each kind.
+    zones: dict[Zone, str] = field(default_factory=dict)
     #: The messages about tables that were shown already.
     table_warnings: set[str] = field(default_factory=set)
     #: Whether a warning about the unit of times has been shown.
@@ -196,7 +202,10 @@ class StreamSession:
         if background:
             facts = Dataset.load(*background, schema=schema, bad_rows=open_bad_rows(resumes))
             self.columns = facts.sources
-            show_warnings(find_padded_columns(self.program.predicates, self.columns), self.strict)
+            self.zones = facts.zones
+            padded = find_padded_columns(self.program.predicates, self.columns)
+            show_warnings([*padded, *find_zone_warnings(self.zones)], self.strict)
+            self.table_warnings |= {warning.message for warning in find_zone_warnings(self.zones)}
             self.background = self.read_times(facts)
         if state is not None and resumes:
             self._resume(Path(state).read_bytes(), state, changed)
@@ -207,6 +216,10 @@ class StreamSession:
         self.predicates |= new
         found = {warning.message: warning for warning in find_sort_warnings(self.program, data)}
         self.sort_warnings |= found
+        if self.unknown_constants is None:
+            rules = select_rules(self.program.rules, [self.options.query])
+            self.unknown_constants = UnknownConstants(self.program, rules)
+        self.unknown_constants.note(data)
         if not self.unit_warned:
             units = list(find_unit_warnings(self.program.rules, data))
             self.unit_warned = bool(units)
@@ -216,23 +229,29 @@ class StreamSession:
             make_strict([*unread, *found.values()])
 
     def show_warnings(self, ended: bool) -> None:
-        """Show the warnings about the facts of the stream; predicates without facts only if it was read as a whole.
+        """Show the warnings about the facts of the stream; names without facts only if it was read as a whole.
 
         An empty stream gets no warning: no name in it can be misspelt.
         """
         complete = ended and not self.resumed and bool(self.predicates)
         found = find_data_warnings(self.program, self.predicates, [self.options.query], complete)
+        unknown = self.unknown_constants.find() if complete and self.unknown_constants else ()
         conflicts = self.find_conflicts(())
-        show_warnings([*found, *self.sort_warnings.values(), *conflicts], self.strict and ended)
+        show_warnings([*found, *unknown, *self.sort_warnings.values(), *conflicts], self.strict and ended)
 
     def find_conflicts(self, columns: Iterable[ValueColumn]) -> list[Diagnostic]:
         """Find joins of numbers with text, in the background and these columns of the stream."""
         return find_type_conflicts(select_rules(self.program.rules, [self.options.query]), (*self.columns, *columns))
 
     def inspect_table(self, data: Dataset) -> None:
-        """Warn at once of a table whose times seem to be in an argument, or whose texts have spaces at their ends."""
+        """Warn at once of data that is read in a way that may not be meant.
+
+        That is a table whose times seem to be in an argument or whose texts have spaces at their ends, and times with
+        a time zone next to others without one.
+        """
+        self.zones = data.zones | self.zones
         padded = find_padded_columns(self.program.predicates, data.sources)
-        found = (*find_untimed_tables(self.program, data), *padded)
+        found = (*find_untimed_tables(self.program, data), *padded, *find_zone_warnings(self.zones))
         new = [warning for warning in found if warning.message not in self.table_warnings]
         self.table_warnings |= {warning.message for warning in new}
         show_warnings(new, self.strict)

@@ -26,7 +26,7 @@ from tidelog.data.data_frames import ArrowStream, SchemaLike, to_dataset, to_sch
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.calendar_predicates import require_no_calendar
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time
 from tidelog.model import Model
@@ -90,6 +90,7 @@ class View:
         timeline: TimelineName | None = None,
         schema: SchemaLike | None = None,
     ) -> None:
+        require_program(program)
         require_no_calendar(program.rules, "`tl.View`")
         self._program = program
         self._schema = to_schema(schema)

@@ -20,6 +20,7 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `deletions` | deletions among facts, in fact text and in columns `op` |
 | `bad_rows`, `row_recovery` | rows that cannot be read: where they go; how they are separated from the others |
 | `input_warnings`, `time_units` | warnings about facts that do not fit the rules; times in different units |
+| `unknown_constants` | constants of rules that no fact has |
 | `fact_printer`, `fact_sheet`, `notebook_view` | facts as text or JSON Lines; as a table; as HTML in notebooks |
 | `arrow_output` | facts as Arrow tables, which dataframes are made from |
 | `calendar_facts` | days, months and hours of time zones, generated as facts |

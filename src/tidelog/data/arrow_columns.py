@@ -24,9 +24,10 @@ from tidelog.data.relation import Ids, Times
 from tidelog.data.schema import UNITS, ColumnType, TableSchema
 from tidelog.data.symbol_kernels import AS_WRITTEN, NAME_KIND, NUMBER_KIND, SymbolTable
 from tidelog.data.symbol_table import Symbols
-from tidelog.data.time_columns import is_text, text_buffers
+from tidelog.data.time_columns import TimeKinds, is_text, text_buffers
 from tidelog.language.fact_text import format_iso
 from tidelog.language.syntax import Value
+from tidelog.language.time_text import Zone
 from tidelog.timeline.grid import LIMIT
 
 #: Constants that a dictionary gets room for at first, and the bytes of their texts.
@@ -330,13 +331,13 @@ def _read_values(distinct: Any) -> list[Value | None]:
 
 @dataclass(frozen=True, eq=False)
 class TickColumns:
-    """Columns of times as ticks of `1/denominator`, doubled, and whether they are dates.
+    """Columns of times as ticks of `1/denominator`, doubled, and their kinds.
 
     `far` is the number of a column and a row that does not fit on the grid, if there is one.
     """
 
     denominator: int
-    dates: bool
+    kinds: TimeKinds
     doubled: list[Times]
     far: tuple[int, int] | None = None
 
@@ -348,6 +349,7 @@ def read_ticks(columns: Sequence[Any], schema: TableSchema | None) -> TickColumn
     dates = {kind[1] for kind in found if kind is not None}
     if len(units) < len(columns) or len(dates) > 1:
         return None
+    kinds = TimeKinds(*((True, False) if dates.pop() else (False, True)), _find_zones(columns))
     parts = [[_to_int64(part) for part in chunks_of(column)] for column in columns]
     # A divisor of a few times is most often one of all; where it is not, begin again with a smaller one.
     divisors = [gcd(unit, *_sample(arrays)) for unit, arrays in zip(units, parts, strict=True)]
@@ -361,12 +363,12 @@ def read_ticks(columns: Sequence[Any], schema: TableSchema | None) -> TickColumn
                 doubled.append(ticks)
                 continue
             if ticks >= 0:
-                return TickColumns(denominator, dates.pop(), [], (len(doubled), ticks))
+                return TickColumns(denominator, kinds, [], (len(doubled), ticks))
             value = int(np.concatenate(arrays)[-2 - ticks])
             divisors[len(doubled)] = gcd(divisor, value)
             break
         else:
-            return TickColumns(denominator, dates.pop(), doubled)
+            return TickColumns(denominator, kinds, doubled)
 
 
 def _sample(arrays: Sequence[Times]) -> Iterator[int]:
@@ -397,6 +399,14 @@ def _find_unit(type: Any, schema: TableSchema | None) -> tuple[int, bool] | None
         unit = None if schema is None else schema.unit
         return (1, False) if unit is None else (UNITS[unit], True)
     return None
+
+
+def _find_zones(columns: Sequence[Any]) -> frozenset[Zone]:
+    """Find out which timestamps have a time zone."""
+    from pyarrow import types
+
+    stamps = [column.type for column in columns if types.is_timestamp(column.type)]
+    return frozenset("local" if type.tz is None else "zoned" for type in stamps)
 
 
 def _to_int64(column: Any) -> Times:

@@ -20,7 +20,6 @@ from tidelog.language.time_text import read_number
 _LEADING_ZERO = r"^0[0-9]+$"
 _NUMBER = r"^[-+]?[0-9]+([./][0-9]+)?$"
 _PADDED_NUMBER = r"^\s*[-+]?[0-9]+([./][0-9]+)?\s*$"
-_OFFSET = r"[T ].*([Zz]|[+-][0-9][0-9](:?[0-9][0-9])?)\s*$"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,12 +42,6 @@ def read_long_number(text: str) -> Fraction | str:
     """Read a number that is too long for compiled code; a text that is not a number is a name."""
     number = re.fullmatch(r"[-+]?[0-9]+(\.[0-9]+|/0*[1-9][0-9]*)?", text)
     return Fraction(text) if number and len(text) <= 300 else text
-
-
-def find_offsets(column: Any) -> npt.NDArray[np.bool_]:
-    """Find the texts that are dates with an offset from UTC, or with `Z`."""
-    mask: npt.NDArray[np.bool_] = match_texts(column, _OFFSET).to_numpy(zero_copy_only=False)
-    return mask
 
 
 def to_text(value: Value) -> str:

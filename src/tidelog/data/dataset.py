@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tidelog.data.bad_rows import BadRows
     from tidelog.data.data_frames import ArrowStream
     from tidelog.data.schema import Schema
+    from tidelog.language.time_text import Zone
 
 __all__ = ["Dataset", "Relation"]
 
@@ -65,6 +66,8 @@ class Dataset:
         self.dates: bool = facts.dates
         self.numbers: bool = facts.numbers
         self.relations: dict[Key, Relation] = facts.relations
+        #: Whether times of day had an offset from UTC ("zoned") or not ("local"), with the first source of each.
+        self.zones: dict[Zone, str] = facts.zones
         #: The files that the facts come from, with the types of the values in each column.
         self.sources: tuple[ValueColumn, ...] = sources
 
@@ -179,7 +182,7 @@ class Dataset:
             key: replace(r, args=ids[r.args], order=None if r.order is None else r.order + count)
             for key, r in other.relations.items()
         }
-        others = Columns(other.denominator, other.dates, moved, other.numbers)
+        others = Columns(other.denominator, other.dates, moved, other.numbers, zones=other.zones)
         return Dataset(symbols, combine(symbols, [self.as_columns(), others]), self.sources + other.sources)
 
     def __len__(self) -> int:
@@ -211,4 +214,4 @@ class Dataset:
 
     def as_columns(self) -> Columns:
         """Return the facts as columns, without the dictionary of their constants."""
-        return Columns(self.denominator, self.dates, self.relations, self.numbers)
+        return Columns(self.denominator, self.dates, self.relations, self.numbers, zones=self.zones)

@@ -52,6 +52,7 @@ from tidelog.data.symbol_table import Symbols
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.file_errors import check_utf8
 from tidelog.language.syntax import Fact
+from tidelog.language.time_text import Zone, find_zones
 from tidelog.timeline.interval import Interval
 
 #: Bytes that are scanned in one call, about.
@@ -89,6 +90,7 @@ class _Scan:
         self.facts: list[Fact] = []
         self.dates = False
         self.numbers = False
+        self.zones: set[Zone] = set()
         self.errors: list[Diagnostic] = []
         self.first_line = line
         self.counted = (0, line)  # a position in `data`, and the number of its line
@@ -103,7 +105,7 @@ class _Scan:
             raise TidelogError(sorted(self.errors[:MOST_ERRORS], key=_line_of))
         if self.facts:
             slow = columns_from_facts(self.symbols, self.facts, self.dates)
-            self.parts.append(replace(slow, numbers=self.numbers))
+            self.parts.append(replace(slow, numbers=self.numbers, zones=dict.fromkeys(self.zones, self.source)))
             if self.order:
                 self.parts = self.order.merge(self.parts, self.facts)
         return combine(self.symbols, self.parts) if self.parts else EMPTY
@@ -186,6 +188,7 @@ class _Scan:
         if self.order:
             self.order.slow.append(self.before + at)
         self.dates |= dates
+        self.zones |= find_zones(text.rpartition("@")[2])
         self.numbers |= not dates and fact.interval != Interval.always()
 
     def _read_line(self, at: int) -> tuple[str, int]:
@@ -227,8 +230,10 @@ class _Scan:
             own = slice(stop[r] - size[r], stop[r])
             own_order = None if order is None else order[own]
             relations_by_key[key] = Relation(*key, block, sorted_lo[own], sorted_hi[own], own_order)
-        dates, numbers = bool(rows.counts[DATES] & 1), bool(rows.counts[DATES] & 2)
-        self.parts.append(Columns(denominator, dates, relations_by_key, numbers))
+        dates, numbers, local, zoned = (bool(rows.counts[DATES] & bit) for bit in (1, 2, 4, 8))
+        zones: dict[Zone, str] = {"local": self.source} if local else {}
+        zones |= {"zoned": self.source} if zoned else {}
+        self.parts.append(Columns(denominator, dates, relations_by_key, numbers, zones=zones))
         rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
 
     def _to_common_step(self, lo: Times, hi: Times) -> tuple[int, Times, Times]:

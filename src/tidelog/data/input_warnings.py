@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
@@ -15,11 +14,11 @@ from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
-from tidelog.data.time_units import find_unit_warnings
-from tidelog.errors import Diagnostic, Place
+from tidelog.data.time_units import find_unit_warnings, find_zone_warnings
+from tidelog.data.unknown_constants import UnknownConstants
+from tidelog.errors import Diagnostic
 from tidelog.language.program import Program
-from tidelog.language.syntax import Atom, Constant, Rule
-from tidelog.language.validation import formula_atoms, locate, rule_atoms
+from tidelog.language.syntax import Rule
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: How many different last arguments of a predicate are looked at.
@@ -28,7 +27,6 @@ _MAX_VALUES = 1000
 _MAX_DATES = 100
 _TIME_NAME = re.compile("timestamp|ts|datetime|event_?time|(created|updated)_at", re.IGNORECASE)
 _OFTEN_TIME = re.compile("t|at|when|date|epoch|.*_(at|on|time|ts|ms)", re.IGNORECASE)
-_NAME = re.compile("[a-z][A-Za-z0-9_]*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)")
 
 
@@ -49,46 +47,20 @@ def find_warnings(
         *find_program_warnings(program),
         *find_data_warnings(program, predicates, queries, complete),
         *find_sort_warnings(program, data),
-        *(find_unknown_names(program, select_rules(program.rules, queries), data) if complete else ()),
+        *(find_unknown_constants(program, select_rules(program.rules, queries), data) if complete else ()),
         *find_type_conflicts(select_rules(program.rules, queries), data.sources),
         *find_untimed_tables(program, data),
         *find_padded_columns(program.predicates, data.sources),
         *find_unit_warnings(select_rules(program.rules, queries), data),
+        *find_zone_warnings(data.zones),
     )
 
 
-def find_unknown_names(program: Program, rules: Iterable[Rule], data: Dataset) -> Iterator[Diagnostic]:
-    """Yield a warning for each name that several atoms of a rule share, as if it were a variable, and that no fact has.
-
-    >>> program = Program.parse("Up(x) :- Beat(x).")
-    >>> [found.message for found in find_unknown_names(program, program.rules, Dataset.parse("Beat(n1)@3"))]
-    ['x is a constant, and occurs in no fact']
-    """
-    known = {value for fact in program.facts for value in fact.args}
-    shared: dict[str, Place | None] = {}
-    for rule in rules:
-        atoms = [(atom, name) for atom in rule_atoms(rule) for name in _list_names(atom)]
-        counts = Counter(name for _, name in atoms)
-        head = {name for atom in formula_atoms(rule.head) for name in _list_names(atom)}
-        # A name of the head alone is a constant that the rule introduces; calendars know their own.
-        known |= {name for name in head if counts[name] == 1}
-        known |= {name for atom, name in atoms if atom.predicate in program.calendars}
-        shared |= {name: atom.place for atom, name in reversed(atoms) if counts[name] > 1}
-    names = [name for name in shared if name not in known]
-    symbols = data.symbols.copy() if names else data.symbols
-    for name in names:
-        before = len(symbols)
-        symbols.intern(name)
-        if len(symbols) > before:
-            help = f"write {name[0].upper()}{name[1:]} if a variable is meant; otherwise correct the constant"
-            message = f"{name} is a constant, and occurs in no fact"
-            yield Diagnostic("TL125", message, locate(shared[name], name), help=help, severity="warning")
-
-
-def _list_names(atom: Atom) -> set[str]:
-    """List the constants of an atom that could be the name of a variable but for their first letter."""
-    values = (term.value for term in atom.args if isinstance(term, Constant))
-    return {value for value in values if isinstance(value, str) and _NAME.fullmatch(value)}
+def find_unknown_constants(program: Program, rules: Iterable[Rule], data: Dataset) -> Iterator[Diagnostic]:
+    """Yield a warning for each constant of some rules that no fact has, although it seems to be meant to be in one."""
+    unknown = UnknownConstants(program, rules)
+    unknown.note(data)
+    return unknown.find()
 
 
 def find_untimed_tables(program: Program, data: Dataset) -> Iterator[Diagnostic]:

@@ -15,8 +15,9 @@ from tidelog.jit import inlined_kernel, int64, interpret_as, kernel, uint64
 
 Bytes = npt.NDArray[np.uint8]
 
-#: The kinds of time that `read_time` returns.
-NOT_UNDERSTOOD, NUMBER, DATE, PLUS_INF, MINUS_INF = 0, 1, 2, 3, 4
+#: The kinds of time that `read_time` returns. A date with a time of day is LOCAL or ZONED: without or with its offset
+#: from UTC.
+NOT_UNDERSTOOD, NUMBER, DATE, PLUS_INF, MINUS_INF, LOCAL, ZONED = 0, 1, 2, 3, 4, 5, 6
 
 #: The most digits of a numerator or denominator that compiled code reads: 18 digits fit into 63 bits.
 MAX_DIGITS = 18
@@ -62,7 +63,7 @@ def two_digits(data: Bytes, i: int, end: int) -> int:
 
 @kernel
 def read_date(data: Bytes, start: int, end: int) -> tuple[int, int, int, int]:
-    """Read an ISO 8601 date or date-time at `start`; return (position after it, numerator, denominator, DATE), in
+    """Read an ISO 8601 date or date-time at `start`; return (position after it, numerator, denominator, its kind), in
     seconds."""
     fail = (start, 0, 1, NOT_UNDERSTOOD)
     i = start
@@ -97,7 +98,9 @@ def read_date(data: Bytes, start: int, end: int) -> tuple[int, int, int, int]:
                 fraction = fraction * 10 + byte(data, i) - 48
                 denominator *= 10
                 i += 1
+    kind = LOCAL
     if i < end and byte(data, i) == 90:
+        kind = ZONED
         i += 1
     elif i < end and (byte(data, i) == 43 or byte(data, i) == 45):
         sign = 1 if byte(data, i) == 43 else -1
@@ -105,10 +108,11 @@ def read_date(data: Bytes, start: int, end: int) -> tuple[int, int, int, int]:
         if offset_hour < 0 or offset_hour > 23 or offset_minute < 0 or offset_minute > 59 or byte(data, i + 3) != 58:
             return fail
         seconds -= sign * (offset_hour * 3600 + offset_minute * 60)
+        kind = ZONED
         i += 6
     if denominator > 1000000 and abs(seconds) > 9000000000:
         return fail
-    return i, seconds * denominator + fraction, denominator, DATE
+    return i, seconds * denominator + fraction, denominator, kind
 
 
 @kernel

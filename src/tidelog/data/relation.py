@@ -18,6 +18,7 @@ from tidelog.data.symbol_table import Symbols
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact, Value
+from tidelog.language.time_text import Zone
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, time_overflow
 
 Ids = npt.NDArray[np.int32]
@@ -69,7 +70,8 @@ class Columns:
     """Relations on a time step of `1/denominator`; `dates` is true if any time was written as a date.
 
     `numbers` is true if any time was written as a number. `names` are the columns of the arguments in a table, and
-    `types` says which of them hold only text or only numbers, where that is known.
+    `types` says which of them hold only text or only numbers, where that is known. `zones` says whether times of day
+    had an offset from UTC, with the first source of each kind.
     """
 
     denominator: int
@@ -78,6 +80,7 @@ class Columns:
     numbers: bool = False
     names: dict[Key, tuple[str, ...]] = field(default_factory=dict)
     types: dict[Key, tuple[Literal["text", "number"] | None, ...]] = field(default_factory=dict)
+    zones: dict[Zone, str] = field(default_factory=dict)
 
 
 EMPTY = Columns(1, False, {})
@@ -142,7 +145,7 @@ def rescale(symbols: Symbols, columns: Columns, denominator: int) -> Columns:
             raise timestamp_overflow(f"of {fact}, in ticks of 1/{denominator},")
         lo, hi = refine_pairs(relation.lo, relation.hi, factor)
         relations[key] = Relation(relation.predicate, relation.arity, relation.args, lo, hi, relation.order)
-    return Columns(denominator, columns.dates, relations, columns.numbers, columns.names)
+    return Columns(denominator, columns.dates, relations, columns.numbers, columns.names, zones=columns.zones)
 
 
 def combine(symbols: Symbols, parts: Sequence[Columns]) -> Columns:
@@ -157,7 +160,8 @@ def combine(symbols: Symbols, parts: Sequence[Columns]) -> Columns:
     relations = {key: _concatenate(several) for key, several in by_key.items()}
     dates, numbers = any(part.dates for part in parts), any(part.numbers for part in parts)
     names = {key: part.names[key] for part in reversed(parts) for key in part.names}
-    return Columns(denominator, dates, relations, numbers, names)
+    zones = {zone: part.zones[zone] for part in reversed(parts) for zone in part.zones}
+    return Columns(denominator, dates, relations, numbers, names, zones=zones)
 
 
 def shift_order(columns: Columns, count: int) -> Columns:

@@ -11,7 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, PLUS_INF, Bytes, byte, read_time
+from tidelog.data.number_scanner import (
+    LOCAL,
+    MINUS_INF,
+    NOT_UNDERSTOOD,
+    NUMBER,
+    PLUS_INF,
+    ZONED,
+    Bytes,
+    byte,
+    read_time,
+)
 from tidelog.data.relation import Ids, Times
 from tidelog.data.symbol_kernels import (
     NAME_KIND,
@@ -82,7 +92,8 @@ class Rows(NamedTuple):
 
 
 #: What `Rows.counts` counts: rows, arguments, fractional ends, lines for the slow reader, relations, the kinds of
-#: times (1 for dates, 2 for numbers, 3 for both), arguments before the present block, and lines.
+#: times (the sum of 1 for dates, 2 for numbers, 4 for LOCAL and 8 for ZONED ones), arguments before the present block,
+#: and lines.
 ROWS, ARGS, FRACTIONS, UNREAD, RELATIONS, DATES, ARGS_BEFORE, LINES = 0, 1, 2, 3, 4, 5, 6, 7
 
 
@@ -239,7 +250,7 @@ def _intern_args(data: Bytes, symbols: SymbolTable, rows: Rows) -> None:
 @inlined_kernel
 def _store_end(rows: Rows, which: int, numerator: int, denominator: int, kind: int) -> int:
     """Return the grid position of a whole end. An end that is not whole goes to `rows.fraction`, with position 0."""
-    rows.counts[DATES] |= 1 if kind == DATE else 2
+    rows.counts[DATES] |= 2 if kind == NUMBER else 5 if kind == LOCAL else 9 if kind == ZONED else 1
     if denominator == 1:
         return 2 * numerator
     at = rows.counts[FRACTIONS]

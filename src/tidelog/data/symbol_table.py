@@ -39,8 +39,8 @@ class Symbols:
     >>> symbols = Symbols()
     >>> symbols.intern("abc"), symbols.intern(Fraction(1, 2)), symbols.intern("abc")
     (0, 1, 0)
-    >>> symbols.value(1)
-    Fraction(1, 2)
+    >>> symbols.value(1), "abc" in symbols, "ab" in symbols
+    (Fraction(1, 2), True, False)
     """
 
     def __init__(self) -> None:
@@ -55,6 +55,18 @@ class Symbols:
 
     def __len__(self) -> int:
         return int(self._table.counts[0])
+
+    def __contains__(self, value: object) -> bool:
+        """Return whether a constant is in the dictionary, without adding it."""
+        kind = NAME_KIND if isinstance(value, str) else NUMBER_KIND
+        text = bytes([kind]) + str(value).encode()
+        pool, offsets = self.texts()
+        data, at = pool.tobytes(), -1
+        while (at := data.find(text, at + 1)) >= 0:
+            id = int(np.searchsorted(offsets, at))
+            if offsets[id] == at and offsets[id + 1] == at + len(text):
+                return True
+        return False
 
     def intern(self, value: Value) -> int:
         """Return the id of a constant; a new constant gets the next free one."""

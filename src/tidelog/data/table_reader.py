@@ -43,7 +43,7 @@ from tidelog.data.column_types import (
 )
 from tidelog.data.deletions import OPERATIONS, find_op_column, mark_deletions, read_operations
 from tidelog.data.json_lines import exact_decimal
-from tidelog.data.number_scanner import DATE, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, Bytes
+from tidelog.data.number_scanner import DATE, LOCAL, MINUS_INF, NOT_UNDERSTOOD, NUMBER, PLUS_INF, ZONED, Bytes
 from tidelog.data.relation import EMPTY, Columns, Ids, Relation, Times, timestamp_overflow, to_common_step
 from tidelog.data.schema import UNITS, ColumnType, TableSchema
 from tidelog.data.symbol_kernels import AS_WRITTEN, NAME_KIND
@@ -52,7 +52,7 @@ from tidelog.data.table_cells import Cells
 from tidelog.data.time_columns import (
     TIME_COLUMNS,
     TimeColumn,
-    find_zones,
+    TimeKinds,
     intern_times,
     is_text,
     scan_times,
@@ -62,6 +62,7 @@ from tidelog.data.time_columns import (
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import parse_time
 from tidelog.language.syntax import Value
+from tidelog.language.time_text import find_zones
 from tidelog.language.wording import suggest
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import CLOSED_ENDS
@@ -175,7 +176,10 @@ class _Table:
         names = {key: tuple(self.names[i] for i in self.arguments)}
         known = [find_value_type(self.cells.columns[i], self.types.get(i)) for i in self.arguments]
         types = {} if self.untyped else {key: tuple(known)}
-        columns = Columns(denominator, kinds[0], {key: Relation(*key, block, lo, hi)}, kinds[1], names, types)
+        zones = dict.fromkeys(sorted(kinds.zones), self.path)
+        columns = Columns(
+            denominator, kinds.dates, {key: Relation(*key, block, lo, hi)}, kinds.numbers, names, types, zones
+        )
         return columns if self.op is None else mark_deletions(columns, self._read_operations(self.op))
 
     def _is_argument(self, i: int) -> bool:
@@ -291,33 +295,33 @@ class _Table:
 
     # Times
 
-    def _read_intervals(self, rows: int) -> tuple[int, tuple[bool, bool], Times, Times]:
-        """Return the denominator, whether there were dates and numbers, and the ends of all intervals."""
+    def _read_intervals(self, rows: int) -> tuple[int, TimeKinds, Times, Times]:
+        """Return the denominator, the kinds of times, and the ends of all intervals."""
         if not rows or not self.role.keys() - {"closed"}:
-            return 1, (False, False), np.full(rows, NEG_INF), np.full(rows, POS_INF)
+            return 1, TimeKinds(), np.full(rows, NEG_INF), np.full(rows, POS_INF)
         ticks = self._read_ticks()
         if "time" in self.role:
             i = self.role["time"]
             if ticks is not None:
-                return ticks.denominator, (ticks.dates, not ticks.dates), ticks.doubled[0], ticks.doubled[0]
+                return ticks.denominator, ticks.kinds, ticks.doubled[0], ticks.doubled[0]
             time = self._read_times(i)
             infinite = np.flatnonzero((time.kind == PLUS_INF) | (time.kind == MINUS_INF))
             if len(infinite):
                 raise self._error(infinite, i, "infinity is not a time point")
             denominator, points = self._to_ticks([time], [i])
-            return denominator, (time.has_dates, time.has_numbers), 2 * points[0], 2 * points[0]
+            return denominator, time.kinds, 2 * points[0], 2 * points[0]
         columns = [self.role["start"], self.role["end"]]
         open_lo, open_hi = self._read_open_ends(rows)
         if ticks is not None:
             lo, hi = ticks.doubled[0] + open_lo, ticks.doubled[1] - open_hi
-            denominator, kinds, empty = ticks.denominator, (ticks.dates, not ticks.dates), np.flatnonzero(lo > hi)
+            denominator, kinds, empty = ticks.denominator, ticks.kinds, np.flatnonzero(lo > hi)
         else:
             start, end = (self._read_times(i) for i in columns)
             denominator, ends = self._to_ticks([start, end], columns)
             lo = np.where(start.kind == MINUS_INF, NEG_INF, 2 * ends[0] + open_lo)
             hi = np.where(end.kind == PLUS_INF, POS_INF, 2 * ends[1] - open_hi)
             empty = np.flatnonzero((lo > hi) | (start.kind == PLUS_INF) | (end.kind == MINUS_INF))
-            kinds = start.has_dates or end.has_dates, start.has_numbers or end.has_numbers
+            kinds = start.kinds | end.kinds
         if len(empty):
             raise self._error(empty, columns[0], "the interval is empty", "a fact holds at one time point at least")
         return denominator, kinds, lo, hi
@@ -373,22 +377,19 @@ class _Table:
         is_list = isinstance(column, list)
         column = pa.array(map(str, column), pa.large_string()) if is_list else decode_column(column)
         times = self._read_plain_times(i, column)
-        if self.schema is None:
-            return times
-        if self.schema.zone:
-            local = (times.kind == DATE) & ~find_zones(column)
-            times = self._convert_local_times(i, times, np.flatnonzero(local), self.schema)
-        if self.schema.unit:
+        if self.schema and self.schema.zone:
+            times = self._convert_local_times(i, times, self.schema)
+        times = times.without_zones()
+        if self.schema and self.schema.unit:
             numeric = times.kind == NUMBER
             denominator = np.where(numeric, times.denominator * UNITS[self.schema.unit], times.denominator)
-            times = TimeColumn(times.numerator, denominator, np.where(numeric, DATE, times.kind).astype(np.int8))
+            times = replace(times, denominator=denominator, kind=np.where(numeric, DATE, times.kind).astype(np.int8))
         return times
 
-    def _convert_local_times(
-        self, i: int, times: TimeColumn, rows: npt.NDArray[np.int64], schema: TableSchema
-    ) -> TimeColumn:
-        """Convert the dates of some rows from the zone of the schema to UTC."""
+    def _convert_local_times(self, i: int, times: TimeColumn, schema: TableSchema) -> TimeColumn:
+        """Convert dates without an offset from the zone of the schema to UTC."""
         assert schema.zone is not None
+        rows = np.flatnonzero((times.kind == DATE) | (times.kind == LOCAL))
         seconds = times.numerator[rows] // times.denominator[rows]
         offsets, missing, twice = compute_local_offsets(seconds, schema.zone, schema.ambiguous)
         if len(missing):
@@ -398,7 +399,7 @@ class _Table:
             raise self._error(rows[twice], i, f"this local time occurs twice in {schema.zone}", law)
         numerator = times.numerator.copy()
         numerator[rows] -= offsets * times.denominator[rows]
-        return TimeColumn(numerator, times.denominator, times.kind)
+        return replace(times, numerator=numerator, kind=np.where(times.kind == LOCAL, ZONED, times.kind))
 
     def _read_plain_times(self, i: int, column: Any) -> TimeColumn:
         """Read a column of times as if there were no schema."""
@@ -411,7 +412,7 @@ class _Table:
         if types.is_integer(type):
             return to_time_column(cast_column(column, pa.int64()), 1, NUMBER)
         if types.is_timestamp(type):
-            return to_time_column(cast_column(column, pa.int64()), UNITS[type.unit], DATE)
+            return to_time_column(cast_column(column, pa.int64()), UNITS[type.unit], ZONED if type.tz else LOCAL)
         if types.is_date(type):
             return to_time_column(cast_column(cast_column(column, pa.timestamp("s")), pa.int64()), 1, DATE)
         raise self._unsupported_type_error(i, type, "a time")
@@ -433,7 +434,8 @@ class _Table:
                 problems += found.diagnostics if len(problems) < MOST_ERRORS else ()
                 reasons |= found.rows
                 continue
-            times.kind[row] = DATE if dated else NUMBER
+            zones = find_zones(text)
+            times.kind[row] = NUMBER if not dated else ZONED if "zoned" in zones else LOCAL if zones else DATE
             if isinstance(time, float):
                 times.kind[row] = PLUS_INF if time > 0 else MINUS_INF
                 time = Fraction(0)

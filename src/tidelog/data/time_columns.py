@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,32 +10,50 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.data.arrow_calls import cast_column
-from tidelog.data.column_types import find_offsets
-from tidelog.data.number_scanner import DATE, NOT_UNDERSTOOD, NUMBER, Bytes, read_time
+from tidelog.data.number_scanner import DATE, LOCAL, NOT_UNDERSTOOD, NUMBER, ZONED, Bytes, read_time
 from tidelog.data.relation import Ids, Times
 from tidelog.data.symbol_table import Symbols
 from tidelog.jit import kernel
 from tidelog.language.fact_text import format_iso
+from tidelog.language.time_text import Zone
 
 #: Columns of a table without a schema that say when facts hold.
 TIME_COLUMNS = ("time", "start", "end", "closed")
 
 
+@dataclass(frozen=True)
+class TimeKinds:
+    """Whether some times are dates, whether some are numbers, and whether times of day have an offset from UTC."""
+
+    dates: bool = False
+    numbers: bool = False
+    zones: frozenset[Zone] = frozenset()
+
+    def __or__(self, other: TimeKinds) -> TimeKinds:
+        return TimeKinds(self.dates or other.dates, self.numbers or other.numbers, self.zones | other.zones)
+
+
 @dataclass(frozen=True, eq=False)
 class TimeColumn:
-    """A column of times: fractions (not reduced), and the kind of each (see `number_scanner.read_time`)."""
+    """A column of times: fractions (not reduced), and the kind of each: NUMBER, DATE or an infinity.
+
+    `zones` says whether dates with a time of day have an offset from UTC.
+    """
 
     numerator: Times
     denominator: Times
     kind: npt.NDArray[np.int8]
+    zones: frozenset[Zone] = frozenset()
 
     @property
-    def has_dates(self) -> bool:
-        return bool((self.kind == DATE).any())
+    def kinds(self) -> TimeKinds:
+        return TimeKinds(bool((self.kind == DATE).any()), bool((self.kind == NUMBER).any()), self.zones)
 
-    @property
-    def has_numbers(self) -> bool:
-        return bool((self.kind == NUMBER).any())
+    def without_zones(self) -> TimeColumn:
+        """Return the column with DATE for all kinds of dates, and `zones` for the difference between them."""
+        local, zoned = self.kind == LOCAL, self.kind == ZONED
+        found: set[Zone] = ({"local"} if local.any() else set()) | ({"zoned"} if zoned.any() else set())
+        return replace(self, kind=np.where(local | zoned, DATE, self.kind).astype(np.int8), zones=self.zones | found)
 
 
 @kernel
@@ -47,15 +65,6 @@ def scan_times(
         after, numerator[i], denominator[i], kind[i] = read_time(data, offsets[i], offsets[i + 1])
         if after != offsets[i + 1]:
             kind[i] = NOT_UNDERSTOOD
-
-
-def find_zones(column: Any) -> npt.NDArray[np.bool_]:
-    """Find the dates whose offset from UTC is known."""
-    from pyarrow import types
-
-    if is_text(column.type):
-        return find_offsets(column)
-    return np.full(len(column), types.is_timestamp(column.type) and column.type.tz is not None)
 
 
 def is_text(type: Any) -> bool:

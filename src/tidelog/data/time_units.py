@@ -1,12 +1,13 @@
 """Refuse data that mixes units of time: dates next to small numbers, or epoch milliseconds next to dates.
 
-Milliseconds alone are fine, unless the rules have durations: these count seconds.
+Milliseconds alone are fine, unless the rules have durations: these count seconds. Times of day with and without a time
+zone may be mixed, with a warning.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import format_fact, format_number
 from tidelog.language.syntax import Rule
 from tidelog.language.time_like import to_duration
+from tidelog.language.time_text import Zone
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import Time
 
@@ -81,6 +83,22 @@ def find_unit_warnings(rules: Iterable[Rule], data: Dataset) -> Iterator[Diagnos
         problem = f"times as in {fact} seem to be milliseconds since 1970"
         message = f"{problem}, and `{duration}` in the rules is {length} of them"
         yield Diagnostic("TL211", message, severity="warning")
+
+
+def find_zone_warnings(zones: Mapping[Zone, str]) -> Iterator[Diagnostic]:
+    """Yield a warning if some times of day have an offset from UTC and others none; `zones` names a source of each.
+
+    >>> [found.message for found in find_zone_warnings({"local": "Order.csv", "zoned": "Paid.csv"})]
+    ['the times of Order.csv have no time zone, and those of Paid.csv have one']
+    """
+    local, zoned = zones.get("local"), zones.get("zoned")
+    if local is None or zoned is None:
+        return
+    if local == zoned:
+        message = f"some times of {local} have no time zone, and others have one"
+    else:
+        message = f"the times of {local} have no time zone, and those of {zoned} have one"
+    yield Diagnostic("TL213", message, severity="warning")
 
 
 def _find_milliseconds(data: Dataset) -> str | None:

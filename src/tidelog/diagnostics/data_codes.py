@@ -110,4 +110,17 @@ DATA_CODES = (
         ),
         law='spaces count: "o2 " and "o2" are different constants',
     ),
+    DiagnosticEntry(
+        "TL213",
+        "times with and without a time zone",
+        Example(
+            "situation",
+            "the times of orders.csv are local, like 2026-01-31T10:00:00, and those of paid.csv 2026-01-31T10:00:00Z.",
+            'name the zone of the local times in a schema: zone = "Europe/Berlin".',
+        ),
+        law="a time without an offset from UTC is read as UTC",
+        help="write all times with an offset (Z or +01:00), or name the zone of a table's times in a schema: "
+        'zone = "Europe/Berlin", or "UTC" if they are that already',
+        note="A warning. Dates without a time of day are not counted.",
+    ),
 )

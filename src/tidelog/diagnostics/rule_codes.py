@@ -295,14 +295,26 @@ RULE_CODES = (
     ),
     DiagnosticEntry(
         "TL125",
-        "a lower-case name that is in no fact",
+        "a constant that is in no fact, and may be a variable or misspelt",
         Example(
             "situation",
             "a rule says `Hot(t) :- High(t).`, and no fact mentions a constant t.",
             "Hot(T) :- High(T).",
         ),
         law="names that start upper-case are variables, and others are constants",
-        note="A warning. It is given for names that several atoms of a rule share.",
+        note="A warning. It is given for names that several atoms of a rule share, for constants in equations such as "
+        "`T = turbine1`, and for arguments that are spelt nearly like a value of the data.",
+    ),
+    DiagnosticEntry(
+        "TL126",
+        "rules that are no program",
+        Example(
+            "situation",
+            'Python code calls tl.materialise("Hot(X) :- High(X).", data): the rules are text.',
+            'tl.materialise(tl.Program.parse("Hot(X) :- High(X)."), data)',
+        ),
+        law="rules come first, as a program, and data after them",
+        help="read text with tl.Program.parse(text), and a file with tl.Program.load(path)",
     ),
     DiagnosticEntry(
         "TL126",

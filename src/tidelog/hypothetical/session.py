@@ -47,7 +47,7 @@ from tidelog.hypothetical.supported_answers import (
     sort_answers,
 )
 from tidelog.hypothetical.unsupported_answers import find_unsupported
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.program_json import program_from_json, program_to_json
 from tidelog.language.syntax import Fact, TemporalAtom
 from tidelog.language.syntax_json import facts_from_json
@@ -100,6 +100,7 @@ class Hypotheses:
         `background` holds facts that are known before the stream begins. A fact of time t may arrive until t plus its
         `delay`.
         """
+        require_program(program)
         options = options or HypothesisOptions()
         delay = to_plain_delay(delay)
         known_facts = () if background is None else tuple(to_dataset(background))

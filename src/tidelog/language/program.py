@@ -164,6 +164,14 @@ def _build_timeless_warning(fact: Fact) -> Diagnostic:
 
 
 @lru_cache(maxsize=16)
+def require_program(program: object) -> None:
+    """Raise TL126 for rules that are text, a path or anything else but a program."""
+    if isinstance(program, Program):
+        return
+    problem = f"the rules are an object of type {type(program).__name__}, which is no program"
+    raise TidelogError(Diagnostic("TL126", problem))
+
+
 def _parse_rules(text: str, source: str) -> Program:
     """Parse rules. A process that answers the same query many times, over small streams, parses its rules once."""
     rules, errors = parse_rules(text, source)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from fractions import Fraction
+from typing import Literal
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.timeline.interval import INF, Time
@@ -20,6 +21,9 @@ UNITS: dict[str, Fraction] = {
     "d": Fraction(86400),
     "w": Fraction(604800),
 }
+
+#: Whether a time of day comes with its offset from UTC (`10:00Z`) or without one (`10:00`).
+Zone = Literal["local", "zoned"]
 
 #: Longer numbers are refused: they cannot fit 63 bits, and reading them takes quadratic time.
 MAX_DIGITS = 300
@@ -109,6 +113,15 @@ def _read_iso(text: str) -> Fraction | None:
         east = int(zone[1:3]) * 3600 + int(zone[3:].lstrip(":") or 0) * 60
         total -= east if zone[0] == "+" else -east
     return total
+
+
+def find_zones(text: str) -> set[Zone]:
+    """Find out whether the times of day in a text come with an offset from UTC, without one, or both.
+
+    >>> sorted(find_zones("[2026-01-31T10:00:00+0100,2026-01-31 11:00]")), find_zones("2026-01-31")
+    (['local', 'zoned'], set())
+    """
+    return {"zoned" if found[8] else "local" for found in _ISO.finditer(text) if found[4]}
 
 
 def format_iso(time: Time) -> str:

@@ -14,7 +14,7 @@ from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
 from tidelog.errors import Undecided
 from tidelog.language.fact_text import FactStyle, format_value
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.syntax import Fact
 from tidelog.language.wording import plural, suggest
 from tidelog.model import Answer
@@ -104,6 +104,7 @@ def explain(
     └─ Diamondminus[0,5] High(t1) at 7
        └─ High(t1)@3  given
     """
+    require_program(program)
     fact = program.to_fact(fact)
     from tidelog.data.data_frames import to_dataset
 

@@ -18,7 +18,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.calendar_predicates import require_no_calendar
 from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import ALWAYS
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.syntax import Condition, Fact
 from tidelog.stable.grounding import GroundAtom
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
@@ -57,6 +57,7 @@ def prepare_problem(program: Program, data: DataLike, fact: Fact | None = None, 
 
     With a query, rules with numbers are left out if they cannot matter for it.
     """
+    require_program(program)
     if query is not None:
         program = _leave_out_numbers(program, query)
     require_no_numbers(program)

@@ -27,7 +27,7 @@ from tidelog.engine.fact_store import Int64s, Rows
 from tidelog.engine.stream_kernel import JUDGED, LAST, NOW, REPORTED
 from tidelog.language.calendar_predicates import require_no_calendar
 from tidelog.language.hidden_predicates import is_hidden
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.program_json import program_from_json
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import DurationLike, TimeLike, to_dated_time, to_retention, to_time
@@ -93,6 +93,7 @@ class Reasoner:
         need. `corrections` is for how long late facts and deletions (`-P(a)@3`) are taken: answers are then an
         `AnswerChange` each, added or taken back.
         """
+        require_program(program)
         remember, corrections = read_past_lengths(lengths)
         check_program(program, Target("stream", (query,), timeline))
         self.program, self.query, self.memory = program, query, memory

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.syntax import Value
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule, build_forward_query
 from tidelog.windows.incremental_solver import DeadlineExceeded
@@ -109,6 +109,7 @@ def window(
     >>> report.radius, report.uniform, report.exact
     (1, 0, 0)
     """
+    require_program(program)
     forward_query = build_forward_query(program.with_temporal_query(query), query)
     known = None if objects is None else parse_objects(objects)
     if check is not None and check < 0:

@@ -23,7 +23,7 @@ from tidelog.data import wire_format
 from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.calendar_predicates import is_calendar
-from tidelog.language.program import Program
+from tidelog.language.program import Program, require_program
 from tidelog.language.time_like import to_finite_time
 from tidelog.spark.awaiting.awaited_plan import add_awaited_stage
 from tidelog.spark.job.answer_types import infer_argument_types
@@ -122,6 +122,7 @@ def build_job(
     spark: SparkSession, program: Program, query: str, facts: Mapping[str, DataFrame], options: JobOptions | None = None
 ) -> JobOutput:
     """Build a job that reasons over fact DataFrames, with all of its outputs."""
+    require_program(program)
     options = options or JobOptions()
     if options.awaiting is not None:
         program = program.with_temporal_query(query)
