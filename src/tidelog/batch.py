@@ -20,6 +20,7 @@ from tidelog.compiler.undecided import describe_undecided
 from tidelog.compiler.validate import choose_timeline
 from tidelog.compiler.violations import describe_violation
 from tidelog.data.data_frames import DataLike, SchemaLike, find_column_names, to_dataset, to_schema
+from tidelog.data.input_warnings import warn_of_tables
 from tidelog.engine.batch_problem import Problem, Unsettled
 from tidelog.engine.bucket_threads import solve_in_buckets
 from tidelog.engine.extent import Extent
@@ -77,11 +78,13 @@ def materialise(
     0
     """
     require_program(program)
-    schema = to_schema(schema)
+    schema, given = to_schema(schema), data
     data = to_dataset(data, schema)
     columns = find_column_names(data, schema)
     queries = read_queries(program, data, query)
     names = tuple(dict.fromkeys(query.predicate for query in queries))
+    if data is not given:
+        warn_of_tables(program, data, None if query is None else names)
     if until is not None:
         if between is not None:
             raise TidelogError(Diagnostic("TL305", "give either a range of time or its end", help=_ONE_OF_BOTH))
@@ -137,9 +140,11 @@ def decide(
 ) -> tuple[Answer, Diagnostic | None]:
     """Decide a fact as `entails` does; where the answer is unknown, say why."""
     require_program(program)
-    fact = program.to_fact(fact)
+    fact, given = program.to_fact(fact), data
     data = to_dataset(data, schema)
     choose_queries(program, data, fact.predicate)
+    if data is not given:
+        warn_of_tables(program, data, [fact.predicate], level=4)
     asked, names = fact, (fact.predicate,)
     run, answer = solve_run(
         lambda finer: prepare_run(
@@ -347,6 +352,8 @@ def parse_span(between: tuple[TimeLike, TimeLike] | None) -> Interval | None:
     """Return a range of time as an interval; raise if it is empty."""
     if between is None:
         return None
+    if isinstance(between, str) or len(between) != 2:
+        raise TidelogError(Diagnostic("TL305", f"{between!r} is not a range of time", help="pass a pair: (0, 10)"))
     lo, hi = (to_time(end) for end in between)
     if lo > hi or lo == INF or hi == -INF:
         raise TidelogError(Diagnostic("TL305", "the range asked for is empty"))

@@ -119,6 +119,10 @@ class TidelogError(Exception):
         super().__init__(render_diagnostics(self.diagnostics))
 
 
+class TidelogWarning(UserWarning):
+    """What is allowed in data but probably a mistake, for Python's `warnings`."""
+
+
 class Inconsistent(TidelogError):
     """Facts violate a constraint, so that nothing can be concluded from them.
 

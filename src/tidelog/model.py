@@ -240,6 +240,16 @@ class Model(ArrowExport):
             relations, self._symbols, self._grid.denominator, dates=self._dates, names=names, times=self._shared_times
         )
 
+    def to_pandas(self, predicate: str | None = None, *, names: Sequence[str] | None = None) -> Any:
+        """Return the table of `to_arrow` as a pandas DataFrame; needs pandas."""
+        return self.to_arrow(predicate, names=names).to_pandas()
+
+    def to_polars(self, predicate: str | None = None, *, names: Sequence[str] | None = None) -> Any:
+        """Return the table of `to_arrow` as a Polars DataFrame; needs Polars."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow(predicate, names=names))
+
     def _select(self, predicate: str) -> Model:
         """Return the part of a single predicate."""
         extents = {predicate: self._extents[predicate]}

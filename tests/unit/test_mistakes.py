@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shlex
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 
 import tidelog as tl
@@ -36,8 +39,8 @@ def rule(text: str, said: str, command: str = "check r.dmtl", code: int = 2) -> 
     return Mistake(command, said, {"r.dmtl": text}, code)
 
 
-def table(text: str, said: str) -> Mistake:
-    return Mistake(BATCH, said, {"Reading.csv": text})
+def table(text: str, said: str, code: int = 2) -> Mistake:
+    return Mistake(BATCH, said, {"Reading.csv": text}, code)
 
 
 def facts(text: str, said: str, code: int = 2) -> Mistake:
@@ -116,6 +119,8 @@ TABLES = [
     table("turbine,celsius,start\nt1,90,0\n", "one `time` for points in time, or `start` and `end` for intervals"),
     table("turbine;celsius;time\nt1;90,5;0\n", "columns are separated by commas in .csv"),
     table("", "the first line of a table names its columns"),
+    table("turbine,turbine,time\nt1,90,0\n", "Reading.csv has 2 columns `turbine`", code=0),
+    table("turbine,celsius,time\nt1,,0\n", "--bad-rows FILE sets rows aside that cannot be read"),
     table("turbine,celsius,minute,time\nt1,90,3,0\n", "its arguments are the columns turbine, celsius and minute"),
     table("t1,90,0\n", "put a line with the names of the columns first"),
     table("turbine,celsius,time\nt1,90,noon\n", "column `time`: `noon` is not a time"),
@@ -291,6 +296,26 @@ def test_a_constant_that_comes_late_in_a_stream_is_not_mentioned(project: Shell)
     assert project(*command, "--until", "5").err == ""  # more facts may follow
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        (
+            "Reading.csv.gz",
+            READINGS.encode(),
+            "Reading.csv.gz is not compressed with gzip\n  help: rename it to Reading.csv",
+        ),
+        ("Reading.csv", gzip.compress(READINGS.encode()), "compressed with gzip: rename it to Reading.csv.gz"),
+        ("Reading.csv", READINGS.encode("utf-16"), "it is UTF-16 text: save it as UTF-8"),
+        ("d.facts", gzip.compress(b"Reading(t1,90)@0"), "compressed with gzip: rename it to d.facts.gz"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_recognised(project: Shell, name: str, data: bytes, said: str) -> None:
+    (project.folder / name).write_bytes(data)
+    for command in (["materialise", "rules.dmtl"], ["stream", "rules.dmtl", "--query", "Hot", "--input"]):
+        ran = project(*command, name)
+        assert (ran.code, said in ran.err) == (2, True)
+
+
 def test_a_table_in_another_encoding_is_named_as_such(project: Shell) -> None:
     (project.folder / "Reading.csv").write_bytes("turbine,celsius,time\ntür,90,0\n".encode("latin-1"))
     ran = project("materialise", "rules.dmtl", "Reading.csv")
@@ -395,3 +420,66 @@ def test_rules_that_are_no_program_are_refused(call: Callable[[Any, Any], object
     ) as error:
         call(rules, tl.Dataset.parse("High(a)@3"))
     assert "read text with tl.Program.parse(text), and a file with tl.Program.load(path)" in str(error.value)
+
+
+FRAME = pa.table({"turbine": ["t1"], "celsius": [90], "time": [3]})
+HOT = tl.Program.parse("Hot(T) :- Reading(T, C), C > 80.")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: tl.materialise(HOT, FRAME), '{"Reading": table}'),
+        (lambda: tl.materialise(HOT, "Reading(t1,90)@3"), "read fact text with tl.Dataset.parse(text)"),
+        (lambda: tl.materialise(HOT, Path("Reading.csv")), "files with tl.Dataset.load(path)"),
+        (lambda: tl.materialise(HOT, ["Reading(t1,90)@3"]), 'tl.Dataset.from_facts(["Reading(t1,90)@3"])'),
+        (lambda: tl.materialise(HOT, {"Reading": FRAME}, between="0,5"), "pass a pair: (0, 10)"),
+        (lambda: tl.materialise(HOT, {"Reading": FRAME}, between=(0,)), "(0,) is not a range of time"),
+        (lambda: tl.materialise(HOT, {"Reading": FRAME}, schema={}), "the schema is an object of type dict"),
+        (lambda: tl.materialise(HOT, {"Reading": FRAME}).to_pandas("hot"), "did you mean Hot?"),
+        (lambda: tl.explain(HOT, "Hot(t1)@3", {"Reading": FRAME}), "the fact is an object of type dict"),
+        (lambda: tl.Reasoner(HOT, "Hot").push(3, [("Reading", "t1", 90)]), "the fact is an object of type tuple"),
+        (lambda: tl.Dataset.from_facts([("Reading", "t1", 90)]), "the fact is an object of type tuple"),
+        (lambda: tl.Dataset.load(FRAME), 'tl.Dataset.from_arrow({"Reading": frame})'),
+        (lambda: tl.Dataset.from_arrow(FRAME), '{"Reading": table}'),
+        (lambda: tl.Program.parse("rules.dmtl"), "tl.Program.load(path) reads a file"),
+    ],
+)
+def test_a_wrong_argument_is_met_with_a_way_out(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(tl.TidelogError, match=re.escape(said)):
+        call()
+
+
+def test_a_single_text_is_its_facts() -> None:
+    text = "Reading(t1,90)\nReading(t2,91)"
+    assert len(tl.Dataset.from_facts(text)) == 2
+    reasoner = tl.Reasoner(HOT, "Hot")
+    reasoner.push(3, text)
+    assert [fact.args for fact in reasoner.finish()] == [("t1",), ("t2",)]
+    session = tl.hypothetical.Hypotheses(tl.Program.parse("A(X, T+1) :- B(X, T).", syntax="tdl"), "A(X, T)")
+    assert len(session.push(0, "B(a,0)\nB(b,0)")) == 2
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"reading": FRAME}, "TL112.*Reading has neither rules nor facts, and no rule reads the facts of reading"),
+        ({"Reading": FRAME.set_column(1, "celsius", pa.array(["90"]))}, "TL208.*holds only text"),
+        ({"Reading": FRAME.drop_columns("time")}, None),
+        ({"Reading": FRAME}, None),
+    ],
+)
+def test_tables_that_look_like_a_mistake_get_a_python_warning(tables: dict[str, Any], said: str | None) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: tl.materialise(HOT, tables),
+        lambda: tl.materialise(HOT, tables, query="Hot(X)"),
+        lambda: tl.entails(HOT, tables, "Hot(t1)@3"),
+        lambda: tl.explain(HOT, tables, "Hot(t1)@3"),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        found = [(str(one.message), one.filename) for one in caught if one.category is tl.errors.TidelogWarning]
+        assert len(found) == (said is not None)
+        assert all(said and re.search(said, message) and filename == __file__ for message, filename in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -74,6 +75,14 @@ def find_padded_columns(predicates: Container[str], columns: Iterable[ValueColum
             help = f"correct the data if {text} should be {trimmed}"
             message = f"{column} has text with spaces at its ends"
             yield Diagnostic("TL212", message, help=help, severity="warning")
+
+
+def find_repeated_columns(columns: Iterable[ValueColumn]) -> Iterator[Diagnostic]:
+    """Yield a warning for each name that two arguments of a table share."""
+    named = [(column.source, column.predicate, column.column) for column in merge_columns(columns) if column.column]
+    for (source, _, name), count in Counter(named).items():
+        if count > 1:
+            yield Diagnostic("TL214", f"{source} has {count} columns `{name}`", severity="warning")
 
 
 def describe_constant(term: Constant) -> ValueColumn:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidelog.analysis.program_warnings import find_data_warnings, make_strict, select_rules
-from tidelog.analysis.value_columns import ValueColumn, find_padded_columns
+from tidelog.analysis.value_columns import ValueColumn, find_padded_columns, find_repeated_columns
 from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.cli.bad_rows import open_bad_rows
 from tidelog.cli.stream_output import Printed, StreamOutput, render_answers
@@ -139,6 +139,7 @@ def _print_notes(session: StreamSession) -> None:
     if output.late_facts:
         they_are = "it is" if output.late_facts == 1 else "they are"
         where = f"{they_are} in {output.late.name}" if output.late else "--late FILE keeps such facts"
+        where += "" if session.options.delay or output.late else ", --delay D waits for facts that are late by up to D"
         click.echo(f"{plural(output.late_facts, 'fact')} came too late; {where}", err=True)
     if unmatched := session.reasoner.unmatched_count if session.reasoner else 0:
         verb = "has" if unmatched == 1 else "have"
@@ -250,8 +251,8 @@ class StreamSession:
         a time zone next to others without one.
         """
         self.zones = data.zones | self.zones
-        padded = find_padded_columns(self.program.predicates, data.sources)
-        found = (*find_untimed_tables(self.program, data), *padded, *find_zone_warnings(self.zones))
+        columns = *find_padded_columns(self.program.predicates, data.sources), *find_repeated_columns(data.sources)
+        found = (*find_untimed_tables(self.program, data), *columns, *find_zone_warnings(self.zones))
         new = [warning for warning in found if warning.message not in self.table_warnings]
         self.table_warnings |= {warning.message for warning in new}
         show_warnings(new, self.strict)

@@ -66,6 +66,10 @@ def load_paths(
     units = TimeUnits()
     columns: list[ValueColumn] = []
     for path in paths:
+        if not isinstance(path, str | Path):
+            problem = f"a path is text, and this is an object of type {type(path).__name__}"
+            help = 'read dataframes with tl.Dataset.from_arrow({"Reading": frame})'
+            raise TidelogError(Diagnostic("TL207", problem, help=help))
         part = _load(parse_path(str(path)), symbols, ordered, schema, bad_rows)
         units.add(symbols, part, name_source(str(path)))
         columns += describe_columns(symbols, part, name_source(str(path)))

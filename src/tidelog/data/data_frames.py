@@ -52,17 +52,26 @@ _HELP = 'pass a dataset, or a table for each predicate: {"Reading": table}'
 
 def to_schema(schema: SchemaLike | None) -> Schema | None:
     """Return a schema, loaded if it is a path."""
-    return load_schema(schema) if isinstance(schema, str | Path) else schema
+    if schema is None or isinstance(schema, Schema):
+        return schema
+    if not isinstance(schema, str | Path):
+        problem = f"the schema is an object of type {type(schema).__name__}"
+        raise TidelogError(Diagnostic("TL805", problem, help="pass the path of a schema file"))
+    return load_schema(schema)
 
 
 def to_dataset(data: DataLike, schema: SchemaLike | None = None) -> Dataset:
     """Return a dataset as it is, and tables by predicate as a dataset."""
-    if isinstance(data, Dataset):
-        return data
-    if not isinstance(data, Mapping):
-        problem = f"the facts are an object of type {type(data).__name__}"
-        raise TidelogError(Diagnostic("TL207", problem, law=_LAW, help=_HELP))
-    return read_frames(data, schema)
+    return data if isinstance(data, Dataset) else read_frames(data, schema)
+
+
+def _suggest_reader(facts: object) -> str:
+    """Say how an object that is neither a dataset nor tables by predicate can be passed as facts."""
+    if isinstance(facts, str | Path):
+        return "read fact text with tl.Dataset.parse(text), and files with tl.Dataset.load(path)"
+    if isinstance(facts, list | tuple | set):
+        return 'build a dataset: tl.Dataset.from_facts(["Reading(t1,90)@3"])'
+    return _HELP
 
 
 def find_column_names(data: Dataset, schema: SchemaLike | None = None) -> dict[str, tuple[str, ...]]:
@@ -81,6 +90,9 @@ def read_frames(
     frames: Mapping[str, ArrowStream], schema: SchemaLike | None = None, bad_rows: BadRows | None = None
 ) -> Dataset:
     """Read the facts of all tables into one dataset; see `Dataset.from_arrow`."""
+    if not isinstance(frames, Mapping):
+        problem = f"the facts are an object of type {type(frames).__name__}"
+        raise TidelogError(Diagnostic("TL207", problem, law=_LAW, help=_suggest_reader(frames)))
     known = to_schema(schema)
     symbols, units = Symbols(), TimeUnits()
     parts: list[Columns] = []
@@ -129,5 +141,8 @@ def _import_table(frame: Any, source: str) -> Any:
     try:
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise TidelogError(Diagnostic("TL207", f"cannot read {source}: {reason}", law=_LAW)) from None
+        reason = ", ".join(map(str, error.args)).strip().split("\n")[0]
+        problem, help = f"cannot read {source}: {reason}", None
+        if isinstance(error, pa.ArrowException) and "Conversion failed" in reason:
+            help = "give the column values of one type, as with frame.astype(str)"
+        raise TidelogError(Diagnostic("TL207", problem, law=_LAW, help=help)) from None

@@ -122,13 +122,17 @@ class Dataset:
 
     @staticmethod
     def from_facts(facts: Iterable[str | Fact]) -> Dataset:
-        """Build a dataset from facts, each as text or as an object."""
+        """Build a dataset from facts, each as text or as an object; a single text has a fact per line."""
         from tidelog.data.fact_scanner import scan_facts
+        from tidelog.language.fact_text import parse_fact
 
         symbols = Symbols()
-        items = list(facts)
+        items = [facts] if isinstance(facts, str) else list(facts)
         text = "\n".join(fact for fact in items if isinstance(fact, str))
-        objects = columns_from_facts(symbols, (fact for fact in items if not isinstance(fact, str)))
+        others = (
+            fact if isinstance(fact, Fact) else parse_fact(fact)[0] for fact in items if not isinstance(fact, str)
+        )
+        objects = columns_from_facts(symbols, others)
         return Dataset(symbols, combine(symbols, [scan_facts(text, symbols, "<facts>"), objects]))
 
     def with_denominator(self, denominator: int) -> Dataset:

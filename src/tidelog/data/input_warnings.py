@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
 
 from tidelog.analysis.program_warnings import find_data_warnings, find_program_warnings, select_rules
-from tidelog.analysis.value_columns import ValueColumn, find_padded_columns
+from tidelog.analysis.value_columns import ValueColumn, find_padded_columns, find_repeated_columns
 from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.time_units import find_unit_warnings, find_zone_warnings
 from tidelog.data.unknown_constants import UnknownConstants
-from tidelog.errors import Diagnostic
+from tidelog.errors import Diagnostic, TidelogWarning
 from tidelog.language.program import Program
 from tidelog.language.syntax import Rule
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -41,16 +42,32 @@ def find_warnings(
     >>> print(*(warning.code for warning in found))
     TL111 TL112
     """
+    return (*find_program_warnings(program), *find_fact_warnings(program, data, queries, complete))
+
+
+def warn_of_tables(program: Program, data: Dataset, queries: Iterable[str] | None, level: int = 3) -> None:
+    """Give a Python warning for what is probably a mistake in the tables that a user has passed to a function.
+
+    `level` is how many calls up the user's code is, as in `warnings.warn`.
+    """
+    for warning in find_fact_warnings(program, data, queries):
+        warnings.warn(warning.render(), TidelogWarning, stacklevel=level)
+
+
+def find_fact_warnings(
+    program: Program, data: Dataset, queries: Iterable[str] | None = None, complete: bool = True
+) -> tuple[Diagnostic, ...]:
+    """Find the warnings of `find_warnings` that are about facts."""
     predicates = {name for name, _ in data.relations}
     queries = None if queries is None else list(queries)
     return (
-        *find_program_warnings(program),
         *find_data_warnings(program, predicates, queries, complete),
         *find_sort_warnings(program, data),
         *(find_unknown_constants(program, select_rules(program.rules, queries), data) if complete else ()),
         *find_type_conflicts(select_rules(program.rules, queries), data.sources),
         *find_untimed_tables(program, data),
         *find_padded_columns(program.predicates, data.sources),
+        *find_repeated_columns(data.sources),
         *find_unit_warnings(select_rules(program.rules, queries), data),
         *find_zone_warnings(data.zones),
     )
@@ -69,7 +86,8 @@ def find_untimed_tables(program: Program, data: Dataset) -> Iterator[Diagnostic]
     That is a column with the name of a time or, if the rules expect one argument less, one that holds dates.
     """
     for (name, arity), relation in data.relations.items():
-        if not len(relation) or ((relation.lo > NEG_INF) | (relation.hi < POS_INF)).any():
+        # Most often the first fact decides.
+        if not len(relation) or any(_has_time(rows) for rows in (relation.cut(0, 1), relation)):
             continue
         columns = [source for source in data.sources if source.predicate == name and source.column]
         named = [column for column in columns if _TIME_NAME.fullmatch(column.column or "")]
@@ -79,6 +97,11 @@ def find_untimed_tables(program: Program, data: Dataset) -> Iterator[Diagnostic]
             message = f"the facts of {column.source} hold at all times, because {column} is an argument"
             help = f'rename it to `time`, or write time = "{column.column}" into a schema; `tidelog infer` prints one'
             yield Diagnostic("TL210", message, help=help, severity="warning")
+
+
+def _has_time(relation: Relation) -> bool:
+    """Whether some facts do not hold at all times."""
+    return bool(((relation.lo > NEG_INF) | (relation.hi < POS_INF)).any())
 
 
 def _looks_like_time(symbols: Symbols, relation: Relation, column: ValueColumn) -> bool:

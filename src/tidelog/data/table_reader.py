@@ -110,7 +110,7 @@ class _Table:
 
     def __init__(self, cells: Cells, format: TableFormat, row: int) -> None:
         self.cells, self.format, self.path, self.schema = cells, format, format.path, format.schema
-        self.first_row = row
+        self.first_row, self.help = row, "correct the cell, or leave the row out" if format.form == "arrow" else None
         # A cell `1` is a number in CSV; in other forms columns have types.
         self.untyped = format.form in ("csv", "tsv")
         self.names = [name.strip() for name in cells.names]
@@ -198,7 +198,7 @@ class _Table:
         """Build an error for some rows of a column, with a diagnostic for each of the first ones."""
         problems = {int(row): problem if isinstance(problem, str) else problem(int(row)) for row in rows}
         diagnostics = [
-            Diagnostic("TL206", f"{self._describe_cell(row, i)}: {problems[row]}", law=law)
+            Diagnostic("TL206", f"{self._describe_cell(row, i)}: {problems[row]}", law=law, help=self.help)
             for row in list(problems)[:MOST_ERRORS]
         ]
         return RowErrors(diagnostics, {row: f"column `{self.names[i]}`: {text}" for row, text in problems.items()})

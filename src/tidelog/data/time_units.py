@@ -76,8 +76,8 @@ def check_asked_times(data: Dataset, shown: str, *times: Time) -> None:
 
 def find_unit_warnings(rules: Iterable[Rule], data: Dataset) -> Iterator[Diagnostic]:
     """Yield a warning if rules have durations, which count seconds, and times seem to be milliseconds since 1970."""
-    fact = None if data.dates else _find_milliseconds(data)
-    duration = _find_duration(rules) if fact else None
+    duration = None if data.dates else _find_duration(rules)
+    fact = _find_milliseconds(data) if duration else None
     if fact and duration:
         length = format_number(to_duration(duration))
         problem = f"times as in {fact} seem to be milliseconds since 1970"

@@ -46,6 +46,7 @@ DATA_CODES = (
         "TL206",
         "an unreadable cell of a table",
         Example("csv", "room,time\nhall,noon", "room,time\nhall,12"),
+        help="correct the cell; --bad-rows FILE sets rows aside that cannot be read",
     ),
     DiagnosticEntry(
         "TL207",
@@ -122,5 +123,17 @@ DATA_CODES = (
         help="write all times with an offset (Z or +01:00), or name the zone of a table's times in a schema: "
         'zone = "Europe/Berlin", or "UTC" if they are that already',
         note="A warning. Dates without a time of day are not counted.",
+    ),
+    DiagnosticEntry(
+        "TL214",
+        "two columns of one name",
+        Example(
+            "situation",
+            "the first line of a CSV file is `order,order,time`: its facts have two arguments `order`.",
+            "rename the columns, or remove one of them.",
+        ),
+        law="every column of a table is an argument, whatever its name, but `time`, or `start`, `end` and `closed`",
+        help="rename one of them, or choose columns with a schema",
+        note="A warning. A column of times that is there twice is an error.",
     ),
 )

@@ -185,6 +185,8 @@ class Hypotheses:
         tau = to_integer_time(t)
         if isinstance(facts, Mapping):
             facts = to_dataset(facts)
+        elif isinstance(facts, str):
+            facts = facts.splitlines()
         if tau < self.tau:
             for fact in facts:
                 self.push_backwards(tau, fact)

@@ -170,6 +170,9 @@ def parse_fact(
     >>> parse_fact("-P(a)@3", deletions=True)[0].predicate
     '-P'
     """
+    if not isinstance(text, str):
+        problem = f"the fact is an object of type {type(text).__name__}"
+        raise TidelogError(Diagnostic("TL201", problem, help='write it as text, "Reading(t1,90)@3", or as a `tl.Fact`'))
     reader = _FactReader(text, source, line)
     mark = reader.take(_DELETION, "a deletion").group(1) if deletions else ""
     name = reader.take(_PREDICATE, "a predicate").group(1)

@@ -37,6 +37,9 @@ def open_input(path: str, buffering: int = -1) -> Iterator[BinaryIO]:
     try:
         yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        if str(error).startswith("Not a gzipped file"):
+            help = f"rename it to {path[:-3]}"
+            raise TidelogError(Diagnostic("TL010", f"{path} is not compressed with gzip", help=help)) from None
         help = "the file is damaged, or was not written to its end"
         raise TidelogError(Diagnostic("TL010", f"cannot unpack {path}: {error}", help=help)) from None
     finally:
@@ -86,4 +89,18 @@ def check_utf8(data: bytes, path: str, line: int = 1) -> None:
         start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[start : error.start].decode()) + 1
         place = Place(path, data.count(b"\n", 0, start) + line, column)
-        raise TidelogError(Diagnostic("TL010", "this file is not UTF-8 text", place, help="save it as UTF-8")) from None
+        help = _suggest_form(data, path) if line == 1 else None
+        problem = Diagnostic("TL010", "this file is not UTF-8 text", place, help=help or "save it as UTF-8")
+        raise TidelogError(problem) from None
+
+
+def _suggest_form(data: bytes, path: str) -> str | None:
+    """Say what a file seems to be that is no text, by its first bytes."""
+    forms = {
+        b"\x1f\x8b": f"it is compressed with gzip: rename it to {path}.gz",
+        b"PK\x03\x04": "it is a zip archive or a spreadsheet: unpack it, or save it as CSV",
+        b"PAR1": "it is a Parquet file: let its name end with .parquet",
+        b"\xff\xfe": "it is UTF-16 text: save it as UTF-8",
+        b"\xfe\xff": "it is UTF-16 text: save it as UTF-8",
+    }
+    return next((help for magic, help in forms.items() if data.startswith(magic)), None)

@@ -47,6 +47,9 @@ class Program:
     @staticmethod
     def parse(text: str, *, syntax: str = "dmtl", source: str = "<text>") -> Program:
         """Parse rules. Raises `TidelogError` with all problems, in the order of the text."""
+        if text.endswith((".dmtl", ".tdl")) and not set(text) & set(" \n("):
+            help = "tl.Program.load(path) reads a file"
+            raise TidelogError(Diagnostic("TL126", f"`{text}` is the path of a file, which is no program", help=help))
         if syntax == "tdl":
             return _parse_temporal(text, source)
         if syntax != "dmtl":
@@ -163,7 +166,6 @@ def _build_timeless_warning(fact: Fact) -> Diagnostic:
     )
 
 
-@lru_cache(maxsize=16)
 def require_program(program: object) -> None:
     """Raise TL126 for rules that are text, a path or anything else but a program."""
     if isinstance(program, Program):
@@ -172,6 +174,7 @@ def require_program(program: object) -> None:
     raise TidelogError(Diagnostic("TL126", problem))
 
 
+@lru_cache(maxsize=16)
 def _parse_rules(text: str, source: str) -> Program:
     """Parse rules. A process that answers the same query many times, over small streams, parses its rules once."""
     rules, errors = parse_rules(text, source)

@@ -59,7 +59,7 @@ class CellMagic:
         schema = self._find_schema(options.schema)
         data = self._collect(program, options.data, schema)
         for warning in find_warnings(program, data, options.query):
-            print(warning, file=sys.stderr)
+            print(warning.render(), file=sys.stderr)
         between = _split_range(options.between)
         return materialise(
             program,

@@ -107,8 +107,12 @@ def explain(
     require_program(program)
     fact = program.to_fact(fact)
     from tidelog.data.data_frames import to_dataset
+    from tidelog.data.input_warnings import warn_of_tables
 
+    given = data
     data = to_dataset(data, schema)
+    if data is not given:
+        warn_of_tables(program, data, [fact.predicate])
     timed = read_time_arguments(program, data)
     require_arities(dict(program_arities(program)), timed, (fact,))
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))

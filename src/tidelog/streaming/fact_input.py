@@ -16,7 +16,7 @@ from tidelog.timeline.interval import Interval, Time
 
 
 def read_facts(program: Program, pushed: FactsLike, clock: Time) -> Dataset:
-    """Read facts given as text, as objects, as a dataset or as dataframes.
+    """Read facts given as text, as objects, as a dataset or as dataframes. A single text has a fact per line.
 
     Texts and dataframes without a time hold at the time of the clock.
     """
@@ -25,7 +25,7 @@ def read_facts(program: Program, pushed: FactsLike, clock: Time) -> Dataset:
     if isinstance(pushed, Mapping):
         data = read_time_arguments(program, read_frames(pushed))
         return data if isinstance(clock, float) else data.with_background_at(clock)
-    facts = list(pushed)
+    facts = list(pushed.splitlines() if isinstance(pushed, str) else pushed)
     texts = [fact for fact in facts if isinstance(fact, str)]
     if len(texts) == len(facts) and program.temporal is None and not isinstance(clock, float):
         text = "\n".join(texts)
