@@ -416,7 +416,7 @@ def test_rule_tests_refuse_predicates_that_look_misspelt(project: Shell) -> None
 )
 def test_rules_that_are_no_program_are_refused(call: Callable[[Any, Any], object], rules: object) -> None:
     with pytest.raises(
-        tl.TidelogError, match=r"TL126.*the rules are an object of type .*, which is no program"
+        tl.TidelogError, match=r"TL127.*the rules are an object of type .*, which is no program"
     ) as error:
         call(rules, tl.Dataset.parse("High(a)@3"))
     assert "read text with tl.Program.parse(text), and a file with tl.Program.load(path)" in str(error.value)

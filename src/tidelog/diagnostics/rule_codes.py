@@ -307,17 +307,6 @@ RULE_CODES = (
     ),
     DiagnosticEntry(
         "TL126",
-        "rules that are no program",
-        Example(
-            "situation",
-            'Python code calls tl.materialise("Hot(X) :- High(X).", data): the rules are text.',
-            'tl.materialise(tl.Program.parse("Hot(X) :- High(X)."), data)',
-        ),
-        law="rules come first, as a program, and data after them",
-        help="read text with tl.Program.parse(text), and a file with tl.Program.load(path)",
-    ),
-    DiagnosticEntry(
-        "TL126",
         "a pattern that loses a backslash",
         Example(
             "situation",
@@ -326,5 +315,16 @@ RULE_CODES = (
         ),
         law=r"inside quotes, \n, \r and \t are control characters, and \ before any other character is that character",
         note="A warning.",
+    ),
+    DiagnosticEntry(
+        "TL127",
+        "rules that are no program",
+        Example(
+            "situation",
+            'Python code calls tl.materialise("Hot(X) :- High(X).", data): the rules are text.',
+            'tl.materialise(tl.Program.parse("Hot(X) :- High(X)."), data)',
+        ),
+        law="rules come first, as a program, and data after them",
+        help="read text with tl.Program.parse(text), and a file with tl.Program.load(path)",
     ),
 )

@@ -49,7 +49,7 @@ class Program:
         """Parse rules. Raises `TidelogError` with all problems, in the order of the text."""
         if text.endswith((".dmtl", ".tdl")) and not set(text) & set(" \n("):
             help = "tl.Program.load(path) reads a file"
-            raise TidelogError(Diagnostic("TL126", f"`{text}` is the path of a file, which is no program", help=help))
+            raise TidelogError(Diagnostic("TL127", f"`{text}` is the path of a file, which is no program", help=help))
         if syntax == "tdl":
             return _parse_temporal(text, source)
         if syntax != "dmtl":
@@ -167,11 +167,11 @@ def _build_timeless_warning(fact: Fact) -> Diagnostic:
 
 
 def require_program(program: object) -> None:
-    """Raise TL126 for rules that are text, a path or anything else but a program."""
+    """Raise TL127 for rules that are text, a path or anything else but a program."""
     if isinstance(program, Program):
         return
     problem = f"the rules are an object of type {type(program).__name__}, which is no program"
-    raise TidelogError(Diagnostic("TL126", problem))
+    raise TidelogError(Diagnostic("TL127", problem))
 
 
 @lru_cache(maxsize=16)
