@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -352,7 +352,8 @@ def parse_span(between: tuple[TimeLike, TimeLike] | None) -> Interval | None:
     """Return a range of time as an interval; raise if it is empty."""
     if between is None:
         return None
-    if isinstance(between, str) or len(between) != 2:
+    given: Any = between
+    if isinstance(given, str) or len(given) != 2:
         raise TidelogError(Diagnostic("TL305", f"{between!r} is not a range of time", help="pass a pair: (0, 10)"))
     lo, hi = (to_time(end) for end in between)
     if lo > hi or lo == INF or hi == -INF:

@@ -423,26 +423,28 @@ def test_rules_that_are_no_program_are_refused(call: Callable[[Any, Any], object
 
 
 FRAME = pa.table({"turbine": ["t1"], "celsius": [90], "time": [3]})
+#: The functions without their types, so that they take arguments of any.
+PYTHON: Any = tl
 HOT = tl.Program.parse("Hot(T) :- Reading(T, C), C > 80.")
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: tl.materialise(HOT, FRAME), '{"Reading": table}'),
-        (lambda: tl.materialise(HOT, "Reading(t1,90)@3"), "read fact text with tl.Dataset.parse(text)"),
-        (lambda: tl.materialise(HOT, Path("Reading.csv")), "files with tl.Dataset.load(path)"),
-        (lambda: tl.materialise(HOT, ["Reading(t1,90)@3"]), 'tl.Dataset.from_facts(["Reading(t1,90)@3"])'),
-        (lambda: tl.materialise(HOT, {"Reading": FRAME}, between="0,5"), "pass a pair: (0, 10)"),
-        (lambda: tl.materialise(HOT, {"Reading": FRAME}, between=(0,)), "(0,) is not a range of time"),
-        (lambda: tl.materialise(HOT, {"Reading": FRAME}, schema={}), "the schema is an object of type dict"),
-        (lambda: tl.materialise(HOT, {"Reading": FRAME}).to_pandas("hot"), "did you mean Hot?"),
-        (lambda: tl.explain(HOT, "Hot(t1)@3", {"Reading": FRAME}), "the fact is an object of type dict"),
-        (lambda: tl.Reasoner(HOT, "Hot").push(3, [("Reading", "t1", 90)]), "the fact is an object of type tuple"),
-        (lambda: tl.Dataset.from_facts([("Reading", "t1", 90)]), "the fact is an object of type tuple"),
-        (lambda: tl.Dataset.load(FRAME), 'tl.Dataset.from_arrow({"Reading": frame})'),
-        (lambda: tl.Dataset.from_arrow(FRAME), '{"Reading": table}'),
-        (lambda: tl.Program.parse("rules.dmtl"), "tl.Program.load(path) reads a file"),
+        (lambda: PYTHON.materialise(HOT, FRAME), '{"Reading": table}'),
+        (lambda: PYTHON.materialise(HOT, "Reading(t1,90)@3"), "read fact text with tl.Dataset.parse(text)"),
+        (lambda: PYTHON.materialise(HOT, Path("Reading.csv")), "files with tl.Dataset.load(path)"),
+        (lambda: PYTHON.materialise(HOT, ["Reading(t1,90)@3"]), 'tl.Dataset.from_facts(["Reading(t1,90)@3"])'),
+        (lambda: PYTHON.materialise(HOT, {"Reading": FRAME}, between="0,5"), "pass a pair: (0, 10)"),
+        (lambda: PYTHON.materialise(HOT, {"Reading": FRAME}, between=(0,)), "(0,) is not a range of time"),
+        (lambda: PYTHON.materialise(HOT, {"Reading": FRAME}, schema={}), "the schema is an object of type dict"),
+        (lambda: PYTHON.materialise(HOT, {"Reading": FRAME}).to_pandas("hot"), "did you mean Hot?"),
+        (lambda: PYTHON.explain(HOT, "Hot(t1)@3", {"Reading": FRAME}), "the fact is an object of type dict"),
+        (lambda: PYTHON.Reasoner(HOT, "Hot").push(3, [("Reading", "t1", 90)]), "the fact is an object of type tuple"),
+        (lambda: PYTHON.Dataset.from_facts([("Reading", "t1", 90)]), "the fact is an object of type tuple"),
+        (lambda: PYTHON.Dataset.load(FRAME), 'tl.Dataset.from_arrow({"Reading": frame})'),
+        (lambda: PYTHON.Dataset.from_arrow(FRAME), '{"Reading": table}'),
+        (lambda: PYTHON.Program.parse("rules.dmtl"), "tl.Program.load(path) reads a file"),
     ],
 )
 def test_a_wrong_argument_is_met_with_a_way_out(call: Callable[[], object], said: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -129,10 +129,8 @@ class Dataset:
         symbols = Symbols()
         items = [facts] if isinstance(facts, str) else list(facts)
         text = "\n".join(fact for fact in items if isinstance(fact, str))
-        others = (
-            fact if isinstance(fact, Fact) else parse_fact(fact)[0] for fact in items if not isinstance(fact, str)
-        )
-        objects = columns_from_facts(symbols, others)
+        others: list[Any] = [fact for fact in items if not isinstance(fact, str)]
+        objects = columns_from_facts(symbols, (f if isinstance(f, Fact) else parse_fact(f)[0] for f in others))
         return Dataset(symbols, combine(symbols, [scan_facts(text, symbols, "<facts>"), objects]))
 
     def with_denominator(self, denominator: int) -> Dataset:

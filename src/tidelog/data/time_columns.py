@@ -52,7 +52,8 @@ class TimeColumn:
     def without_zones(self) -> TimeColumn:
         """Return the column with DATE for all kinds of dates, and `zones` for the difference between them."""
         local, zoned = self.kind == LOCAL, self.kind == ZONED
-        found: set[Zone] = ({"local"} if local.any() else set()) | ({"zoned"} if zoned.any() else set())
+        kinds: tuple[tuple[Zone, npt.NDArray[np.bool_]], ...] = (("local", local), ("zoned", zoned))
+        found = {zone for zone, rows in kinds if rows.any()}
         return replace(self, kind=np.where(local | zoned, DATE, self.kind).astype(np.int8), zones=self.zones | found)
 
 

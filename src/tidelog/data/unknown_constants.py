@@ -86,7 +86,7 @@ class UnknownConstants:
                 if (predicate, place) in wanted:
                     values = self._values.setdefault((predicate, place), set())
                     ids = np.unique(relation.args[place][:_MAX_ROWS]) if len(values) < _MAX_VALUES else ()
-                    values |= {value for id in ids if isinstance(value := data.symbols.value(int(id)), str)}
+                    values |= {text for id in ids if isinstance(text := data.symbols.value(int(id)), str)}
 
     def find(self) -> Iterator[Diagnostic]:
         """Yield a warning for each constant that no fact has had."""
