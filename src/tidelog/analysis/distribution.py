@@ -167,7 +167,7 @@ def _build_stage(
         ),
         derived=tuple(name for name in own if name in split.derived),
         split_by=split_by,
-        argument_names={name: wording.name_argument(name, at, shapes) for name, at in key.items() if at is not None},
+        argument_names=_name_arguments(key, shapes),
         copy_reasons={} if single else wording.explain_copies(shapes, key, derived_here),
     )
 
@@ -179,6 +179,21 @@ def _find_aliases(shapes: Iterable[RuleShape], key: Key, own: Collection[str]) -
         alias_name(guard.atom.predicate, guard.position): (guard.atom.predicate, guard.position)
         for guard in guards
         if guard is not None and guard.atom is not None
+    }
+
+
+def _name_arguments(key: Key, shapes: Iterable[RuleShape]) -> dict[str, str]:
+    """Name each hashed argument by the variable that all rules have there, or by its number if they differ."""
+    names: dict[str, set[str]] = {name: set() for name, position in key.items() if position is not None}
+    for shape in shapes:
+        for atom in (*shape.body, *([shape.head] if shape.head else [])):
+            position = key.get(atom.predicate)
+            if position is not None:
+                term = atom.args[position]
+                if isinstance(term, Variable) and not term.anonymous:
+                    names[atom.predicate].add(term.name.lower())
+    return {
+        name: found.pop() if len(found) == 1 else f"argument {(key[name] or 0) + 1}" for name, found in names.items()
     }
 
 
@@ -196,17 +211,6 @@ class _StageWording:
         """Name a rule by its number and line."""
         line = f" (line {shape.rule.place.line})" if shape.rule.place else ""
         return f"rule {self.numbers[shape.number]}{line}"
-
-    def name_argument(self, predicate: str, position: int, shapes: Iterable[RuleShape]) -> str:
-        """Name an argument by the variable that all rules have there, or by its number if they differ."""
-        terms = {
-            atom.args[position]
-            for shape in shapes
-            for atom in (*shape.body, *([shape.head] if shape.head else []))
-            if atom.predicate == predicate
-        }
-        names = {t.name.lower() for t in terms if isinstance(t, Variable) and not t.anonymous}
-        return names.pop() if len(names) == 1 else f"argument {position + 1}"
 
     def name_key(self, shapes: Iterable[RuleShape], key: Key) -> str:
         """Name the key of a stage: the variable that most of its rules have as their key."""

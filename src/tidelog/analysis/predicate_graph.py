@@ -159,18 +159,18 @@ def _dependency_graph(rules: Iterable[Rule]) -> dict[str, list[str]]:
 def find_strata(rules: tuple[Rule, ...]) -> list[tuple[str, ...]]:
     """Return the predicates of heads by stratum, lowest first; those of one component are in one stratum."""
     level: dict[str, int] = {}
+    reads: dict[str, set[tuple[str, bool]]] = {}
+    for rule in rules:
+        if head := head_atom(rule):
+            reads.setdefault(head.predicate, set()).update((atom.predicate, no) for atom, no in body_atoms(rule))
     for component in find_predicate_components(rules):
         inside = set(component.predicates)
         height = 0
-        for rule in rules:
-            head = head_atom(rule)
-            if head is None or head.predicate not in inside:
-                continue
-            for atom, negative in body_atoms(rule):
-                if atom.predicate in level:
-                    height = max(height, level[atom.predicate] + negative)
-                elif negative:
-                    height = max(height, 1)
+        for name, negative in (read for predicate in inside for read in reads.get(predicate, ())):
+            if name in level:
+                height = max(height, level[name] + negative)
+            elif negative:
+                height = max(height, 1)
         level.update(dict.fromkeys(inside, height))
     levels = sorted(set(level.values()))
     return [tuple(sorted(p for p in level if level[p] == height)) for height in levels]

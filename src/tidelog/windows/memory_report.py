@@ -130,16 +130,17 @@ def _without_unbounded_windows(rule: Rule) -> Rule:
 
 def _explain_retention(rules: Sequence[tuple[int, Rule]], timeline: TimelineName) -> Iterator[str]:
     """Yield why each predicate is kept, and how much shorter it would be kept without the responsible rules."""
-    rules = [(number, _without_unbounded_windows(rule)) for number, rule in rules]
-    for predicate, most in sorted(_longest_lookback((rule for _, rule in rules), timeline).items()):
+    lookbacks: dict[str, dict[int, Time]] = {}
+    for number, rule in rules:
+        for predicate, back in _longest_lookback([_without_unbounded_windows(rule)], timeline).items():
+            by_rule = lookbacks.setdefault(predicate, {})
+            by_rule[number] = max(back, by_rule.get(number, back))
+    for predicate, by_rule in sorted(lookbacks.items()):
+        most = max(by_rule.values())
         if most <= 0:
             continue
-        forcing = {
-            number
-            for number, rule in rules
-            if any(read.predicate == predicate and -read.lo == most for read in find_reads(rule, timeline))
-        }
-        less = _longest_lookback((rule for n, rule in rules if n not in forcing), timeline).get(predicate, Fraction(0))
+        forcing = {number for number, back in by_rule.items() if back == most}
+        less = max((back for back in by_rule.values() if back != most), default=Fraction(0))
         sentence = f"{predicate} is kept for {format_time(most)} because of {_format_rule_numbers(sorted(forcing))}"
         if less > 0:
             sentence += f"; {format_time(less)} would be enough without {'it' if len(forcing) == 1 else 'them'}"

@@ -11,7 +11,8 @@ which are complete before either rule is evaluated. Constraints are never left o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from math import isinf
@@ -38,18 +39,18 @@ def find_redundant_rules(program: Program, timeline: TimelineName) -> tuple[int,
     if program.core.rules is not program.rules:
         return ()
     check = _RedundancyCheck(program, timeline)
-    kept = list(range(len(program.rules)))
+    kept = set(range(len(program.rules)))
     for number in sorted(kept, key=lambda n: (-_lookback(program.rules[n], timeline), -n)):
-        others = [n for n in kept if n != number]
-        if check.follows(number, others):
-            kept = others
-    return tuple(number for number in range(len(program.rules)) if number not in set(kept))
+        kept.remove(number)
+        if not check.follows(number, kept):
+            kept.add(number)
+    return tuple(number for number in range(len(program.rules)) if number not in kept)
 
 
 def explain_redundancy(program: Program, timeline: TimelineName) -> dict[int, tuple[int, ...]]:
     """Return each redundant rule with a few rules that it follows from: a single one if one is enough."""
     left_out = find_redundant_rules(program, timeline)
-    kept = [number for number in range(len(program.rules)) if number not in left_out]
+    kept = set(range(len(program.rules))).difference(left_out)
     found: dict[int, tuple[int, ...]] = {}
     for number in left_out:
         check = _RedundancyCheck(program, timeline)
@@ -75,11 +76,25 @@ class _RedundancyCheck:
         self.tick = _tick(program.rules, timeline)
         self.always = tuple(fact for fact in program.facts if fact.interval == Interval.always())
         self.effort_left = MAX_EFFORT
+        heads = map(head_atom, self.rules)
+        self.heads = [head.predicate if head else None for head in heads]
+        atoms = [list(body_atoms(rule)) for rule in self.rules]
+        self.reads = [frozenset(atom.predicate for atom, _ in body) for body in atoms]
+        self.needs = [frozenset(atom.predicate for atom, negated in body if not negated) for body in atoms]
+        self.derivers: dict[str | None, list[int]] = defaultdict(list)
+        self.readers: dict[str, list[int]] = defaultdict(list)
+        for number, head in enumerate(self.heads):
+            self.derivers[head].append(number)
+            for name in self.needs[number]:
+                self.readers[name].append(number)
+        self.unconditional = [number for number, needs in enumerate(self.needs) if not needs]
 
-    def follows(self, number: int, others: Sequence[int]) -> bool:
+    def follows(self, number: int, others: Collection[int]) -> bool:
         """Return whether a rule is known to follow from others; False once the effort is used up.
 
         Abstracting diamonds needs a single case and is often enough, so it is tried first."""
+        if self.effort_left < 0:
+            return False
         used = [self.rules[n] for n in self.find_useful_rules(number, others)]
         for split in (False, True):
             frozen = freeze_rule(self.rules[number], self.tick, self.timeline, split) if used else None
@@ -87,33 +102,42 @@ class _RedundancyCheck:
                 return True
         return False
 
-    def find_useful_rules(self, number: int, others: Sequence[int]) -> list[int]:
+    def find_useful_rules(self, number: int, others: Collection[int]) -> list[int]:
         """Return the rules that may take part in deriving the head from the body, judging by predicates.
 
         For nearly every rule there are none."""
-        head = head_atom(self.rules[number])
-        if head is None:
+        head = self.heads[number]
+        if head is None or not any(other in others for other in self.derivers[head]):
             return []
-        given = {atom.predicate for atom, negated in body_atoms(self.rules[number]) if not negated}
-        given |= {fact.predicate for fact in self.always}
-        fired, grown = dict[int, str](), True
-        while grown:
-            grown = False
-            for other in others:
-                derived = head_atom(self.rules[other])
-                body = (atom.predicate for atom, negated in body_atoms(self.rules[other]) if not negated)
-                if derived and other not in fired and all(name in given for name in body):
-                    fired[other] = derived.predicate
-                    given.add(derived.predicate)
-                    grown = True
-        wanted, grown = {head.predicate}, True
-        while grown:
-            before = len(wanted)
-            for other, predicate in fired.items():
-                if predicate in wanted:
-                    wanted |= {atom.predicate for atom, _ in body_atoms(self.rules[other])}
-            grown = len(wanted) > before
-        return [other for other in others if fired.get(other) in wanted]
+        fired = self._find_applicable_rules(self.needs[number], others)
+        useful: set[int] = set()
+        waiting: list[str] = [head]
+        wanted = {head}
+        for name in waiting:
+            for other in fired.intersection(self.derivers[name]):
+                useful.add(other)
+                new = self.reads[other] - wanted
+                wanted |= new
+                waiting += new
+        return sorted(useful)
+
+    def _find_applicable_rules(self, given: Iterable[str], others: Collection[int]) -> set[int]:
+        """Return the rules whose positive literals are all given, or derived by such rules, judging by predicates."""
+        known = {*given, *(fact.predicate for fact in self.always)}
+        waiting = list(known)
+        fired: set[int] = set()
+        candidates: Iterable[int] = self.unconditional
+        while True:
+            for other in candidates:
+                if other in others and other not in fired and self.needs[other] <= known:
+                    fired.add(other)
+                    derived = self.heads[other]
+                    if derived is not None and derived not in known:
+                        known.add(derived)
+                        waiting.append(derived)
+            if not waiting:
+                return fired
+            candidates = self.readers[waiting.pop()]
 
     def _derives_head(self, frozen: FrozenRule, rules: Iterable[Rule]) -> bool:
         """Return whether the rules derive the head in every case of a frozen rule."""
