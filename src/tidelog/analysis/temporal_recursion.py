@@ -83,7 +83,14 @@ def _reason(ahead: _Read | None, looping: _Read | None, timeline: TimelineName) 
         return f"{ahead.rule.text or ahead.head} looks ahead"
     if looping is not None and timeline == "rational" and _is_open_at_zero(looping):
         return "a range that is open at 0, such as (0,1h], comes arbitrarily close to the present"
+    if looping is not None and _begins_now(looping, timeline):
+        return "a range that begins with 0, such as [0,1h], reaches the present"
     return None
+
+
+def _begins_now(read: _Read, timeline: TimelineName) -> bool:
+    same = (r for r in find_reads(read.rule, timeline) if r.predicate == read.body and r.denied)
+    return any(r.lo < r.hi == 0 for r in same)
 
 
 def _is_open_at_zero(read: _Read) -> bool:

@@ -99,7 +99,9 @@ def translate_condition(rule: Rule, condition: Condition, expand: Expand) -> lis
 
 def _unsupported(rule: Rule, condition: Condition, what: str) -> UnsupportedCondition:
     message = f"{what} not supported by hypothetical answers"
-    help = "count over `Diamondminus[0,w]` inside the braces instead" if "window" in what else None
+    help = "compare `count`, `min` or `max` with a number, or leave the condition out"
+    if "window" in what:
+        help = "count over `Diamondminus[0,w]` inside the braces instead"
     return UnsupportedCondition(Diagnostic("TL702", message, condition.place or rule.place, _LAW, help))
 
 

@@ -51,7 +51,7 @@ def add_ground_rules(
                 projected.append(number(head.removeprefix("#project ")))
                 continue
             literals = [
-                -number(text.removeprefix("not ")) if text.startswith("not ") else number(text)
+                -number(text[4:]) if text.startswith("not ") else number(text)
                 for text in body.strip().split(", ")
                 if text
             ]

@@ -42,7 +42,7 @@ class ClingoEncoding:
         for literal in rule.body:
             text = self.encode_literal(literal, time)
             if literal.negated:
-                text = {TRUE: FALSE, FALSE: TRUE}.get(text, f"not {text}")
+                text = TRUE if text == FALSE else FALSE if text == TRUE else f"not {text}"
             if text == FALSE:
                 return
             if text != TRUE:
@@ -53,6 +53,8 @@ class ClingoEncoding:
         """Return one atom of the text that means the literal, its negation aside."""
         lo, hi = literal.lo, literal.hi
         if literal.kind in (OperatorKind.DIAMOND, OperatorKind.BOX):
+            if lo == hi:
+                return self.at(literal.atom, time - lo)
             is_diamond = literal.kind is OperatorKind.DIAMOND
             combine = self._any if is_diamond else self._all
             without_end = self._ever if is_diamond else self._always

@@ -12,6 +12,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Self
 
+from tidelog.analysis.time_reach import find_reads, head_distance
 from tidelog.compiler.violations import describe_violation
 from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
@@ -20,6 +21,7 @@ from tidelog.data.symbol_table import Symbols
 from tidelog.errors import Diagnostic, Inconsistent, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import is_hidden, is_violation
+from tidelog.language.printer import format_rule
 from tidelog.language.program_json import program_from_json, program_to_json
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import Fact
@@ -98,7 +100,7 @@ class StableReasoner:
         self._max_windows = most
         forward = orient_forward(self._problem.rules)
         if forward is None or forward.mirrored or any(forward.offsets[p] for p in forward.offsets if not is_hidden(p)):
-            raise _looks_ahead_error()
+            raise _looks_ahead_error(program)
         self._rules = forward.rules
         _require_bound_variables(program, forward.rules)
         require_beginnings(self._problem)
@@ -322,7 +324,13 @@ def _order(relation: Relation) -> Iterable[int]:
     return range(len(relation)) if relation.order is None else relation.order.tolist()
 
 
-def _looks_ahead_error() -> TidelogError:
+def _looks_ahead_error(program: Program) -> TidelogError:
+    for rule in program.rules:
+        written = head_distance(rule, "integer") if head_atom(rule) is not None else 0
+        if any(read.hi > written for read in find_reads(rule, "integer")):
+            why = f"`{rule.text or format_rule(rule)}` looks ahead"
+            message = f"{why}, so the facts up to a time do not decide what holds at it"
+            return TidelogError(Diagnostic("TL327", message, rule.place))
     return TidelogError(
         Diagnostic("TL327", "these rules look ahead, so the facts up to a time do not decide what holds at it")
     )

@@ -93,11 +93,15 @@ class SliceSolver:
             )
         solver.add("base", [], "\n".join(text))
         solver.ground([("base", [])])
+        found = []
         with solver.solve(yield_=True) as handle:
             for model in handle:
                 self._count_windows(_WINDOWS_PER_SLICE)
                 self._count_choices(1)
-                yield sum(1 << symbol.arguments[0].number for symbol in model.symbols(atoms=True))
+                found.append(model.symbols(atoms=True))
+        # Reading them takes longer than finding them, and is in vain where there are too many.
+        for symbols in found:
+            yield sum(1 << symbol.arguments[0].number for symbol in symbols)
 
 
 def bit_positions(mask: int) -> Iterator[int]:

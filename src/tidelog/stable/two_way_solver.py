@@ -263,11 +263,17 @@ class TwoWayComponent:
     def _encode(self, timeline: FoldedTimeline) -> ClingoEncoding:
         """Encode the program over a folded range, with only the models in question."""
         reach = self.reach
+        names: dict[tuple[int, int], str] = {}
 
         def at(atom: int, time: int) -> str:
-            if atom not in self.derived:
-                return TRUE if self.is_given(atom, time) else FALSE
-            return f"s({atom},{timeline.fold(time)})" if self.is_possible(atom, time) else FALSE
+            name = names.get((atom, time))
+            if name is None:
+                if atom not in self.derived:
+                    name = TRUE if self.is_given(atom, time) else FALSE
+                else:
+                    name = f"s({atom},{timeline.fold(time)})" if self.is_possible(atom, time) else FALSE
+                names[atom, time] = name
+            return name
 
         text = ClingoEncoding(at, timeline.first, timeline.last, timeline.left, timeline.right)
         for time in range(timeline.first - reach - timeline.left, timeline.last + reach + timeline.right + 1):
