@@ -56,7 +56,11 @@ MOST_ATOMS, MOST_CELLS = 20_000, 50_000
 
 
 class Refused(Exception):
-    """The definitions give such a program or its data no meaning."""
+    """The definitions give such a program or its data no meaning, because of a recursion of some predicates."""
+
+    def __init__(self, reason: str, predicates: Iterable[str]) -> None:
+        self.predicates = frozenset(predicates)
+        super().__init__(f"{reason}: {sorted(self.predicates)}")
 
 
 # Reading and going back in time
@@ -160,12 +164,12 @@ def components_of(rules: Sequence[Rule], *, integer: bool) -> list[Component]:
         inside = [edge for edge in edges if edge.head in predicates and edge.reads in predicates]
         through_time = any(edge.steps_down for edge in inside)
         if any(edge.back < 0 for edge in inside):
-            raise Refused(f"recursion that looks ahead: {sorted(predicates)}")
+            raise Refused("recursion that looks ahead", predicates)
         at_once = reachable((edge.head, edge.reads) for edge in inside if edge.back == 0)
         if any(
             edge.steps_down and edge.back == 0 and edge.head in {edge.reads, *at_once[edge.reads]} for edge in inside
         ):
-            raise Refused(f"recursion through `not` or an aggregate that does not go back: {sorted(predicates)}")
+            raise Refused("recursion through `not` or an aggregate that does not go back", predicates)
         found.append(Component(predicates, bool(inside), through_time))
     return found
 
@@ -255,9 +259,9 @@ def fixpoint_through_time(rules: Sequence[Rule], component: Component, table: Ta
             break
         guess = found
     else:
-        raise Refused(f"recursion without a beginning: {sorted(component.predicates)}")
+        raise Refused("recursion without a beginning", component.predicates)
     if any(vector[0] for (predicate, _), vector in found.items() if predicate in component.predicates):
-        raise Refused(f"recursion without a beginning: {sorted(component.predicates)}")
+        raise Refused("recursion without a beginning", component.predicates)
     table |= found
 
 

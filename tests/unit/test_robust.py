@@ -267,6 +267,17 @@ def test_a_recursion_without_a_beginning_is_refused_in_every_call(call: Callable
             call(reasoner)
 
 
+@pytest.mark.parametrize("condition", ["not Diamondminus[1,4] E(X)", "count[1,4]{ E(X) } <= 0"])
+@pytest.mark.parametrize("end", [-7, 0, 1, 5])
+def test_a_recursion_without_a_beginning_that_ends_before_the_stream_begins_is_refused(
+    condition: str, end: int
+) -> None:
+    program = tl.Program.parse(f"E(X) :- A(X), {condition}.")
+    reasoner = tl.Reasoner(program, "E", background=tl.Dataset.parse(f"A(b)@(-inf,{end}]"))
+    with pytest.raises(tl.TidelogError, match="TL311"):
+        reasoner.push("3/2", ["A(1)@3/2"])
+
+
 # Files
 
 

@@ -396,15 +396,16 @@ class Evaluation:
         return self.calendar.clip_answers(found), taken, step, violated
 
     def _begin_recursion(self, todo: Todo) -> None:
-        """Evaluate a recursion through time up to the first fact; raise if it holds there, for it has no beginning."""
+        """Evaluate a recursion through time up to the first change; raise if it holds there: it has no beginning."""
         if not self.form.slice or self.at[EVALUATED] > NEG_INF:
             return
         from tidelog.engine.temporal_recursion import require_beginning
 
         known = [*self.store.deferred().values(), *map(self.store.rows, range(len(self.form.names)))]
-        starts = [int(rows.lo[rows.lo > NEG_INF].min(initial=POS_INF)) for rows in known]
+        # A fact that has always held may end first, and what follows from it would soon be forgotten.
+        changes = [int(np.where(rows.lo > NEG_INF, rows.lo, rows.hi).min(initial=POS_INF)) for rows in known]
         before, first = make_quiet_step(), first_start(todo, self.store.preds)
-        before.clocks[:], before.over[:] = min(*starts, first, int(todo.clocks[0])) - 1, True
+        before.clocks[:], before.over[:] = min(*changes, first, int(todo.clocks[0])) - 1, True
         self.stepper.take(self.engine, self.task, self.at, self.output, before, 0, 1, self)
         try:
             require_beginning(self.form, lambda name: self.store.rows(self._numbers[name]))
