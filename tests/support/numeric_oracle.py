@@ -56,11 +56,11 @@ MOST_ATOMS, MOST_CELLS = 20_000, 50_000
 
 
 class Refused(Exception):
-    """The definitions give such a program or its data no meaning, because of a recursion of some predicates."""
+    """The definitions give such a program or its data no meaning, perhaps because of a recursion of some predicates."""
 
-    def __init__(self, reason: str, predicates: Iterable[str]) -> None:
+    def __init__(self, reason: str, predicates: Iterable[str] = ()) -> None:
         self.predicates = frozenset(predicates)
-        super().__init__(f"{reason}: {sorted(self.predicates)}")
+        super().__init__(f"{reason}: {sorted(self.predicates)}" if self.predicates else reason)
 
 
 # Reading and going back in time
