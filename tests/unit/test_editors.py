@@ -106,6 +106,13 @@ def test_the_extension_names_files_that_are_there() -> None:
         assert json.loads((EDITOR / entry["path"]).read_text(encoding="utf-8"))["scopeName"] == entry["scopeName"]
 
 
+def test_the_client_gets_no_output_channel_without_levels() -> None:
+    """Its log needs levels, as of `createOutputChannel(name, { log: true })`: without them it does not start."""
+    source = (EDITOR / "src" / "extension.js").read_text(encoding="utf-8")
+    assert "outputChannelName:" in source
+    assert not re.search(r"outputChannel\s*:", source)
+
+
 def test_pygments_finds_the_lexers_by_name() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for name, where in project["entry-points"]["pygments.lexers"].items():

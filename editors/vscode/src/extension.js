@@ -31,7 +31,8 @@ function createClient(output) {
     "tidelog",
     "tidelog",
     { command, args: ["lsp"] },
-    { documentSelector, middleware, outputChannel: output },
+    // The log of the client is a channel of its own: it has levels, which the panel of results lacks.
+    { documentSelector, middleware, outputChannelName: "tidelog language server" },
   );
 }
 

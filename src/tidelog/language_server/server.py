@@ -294,10 +294,11 @@ def _add_commands(server: RuleServer) -> None:
         return {"text": text}
 
     def show(ls: RuleServer, text: str, kind: types.MessageType) -> None:
-        """Log the whole text, and show its last line: editors show messages in a corner."""
+        """Log the whole text, and show its first error or its last line: editors show messages in a corner."""
         ls.window_log_message(types.LogMessageParams(kind, text))
         lines = text.rstrip().split("\n")
-        ls.window_show_message(types.ShowMessageParams(kind, lines[0] if len(lines) == 1 else lines[-1].strip()))
+        shown = next((line for line in lines if " error[TL" in line), lines[-1])
+        ls.window_show_message(types.ShowMessageParams(kind, shown.strip()))
 
 
 def _to_item(word: Completion, number: int) -> types.CompletionItem:
