@@ -130,9 +130,9 @@ def check(
         require_known_predicates([query], known_predicates(program))
         program = restrict_to_query(program, query)
     line = timeline or program.timeline
-    problems = _find_problems(whole, timeline)
-    is_stratified = not any(find_unordered_negation(program.rules, line))
-    decided = {*find_fragments(program, line), *(("stratified",) if is_stratified else ())}
+    problems = find_problems(whole, timeline)
+    strata = find_visible_strata(program, line)
+    decided = {*find_fragments(program, line), *(() if strata is None else ("stratified",))}
     arities = {name: arity for name, arity in program.predicates.items() if not is_hidden(name)}
     back = compute_retention(program, line)
     return CheckReport(
@@ -142,10 +142,8 @@ def check(
         rules=len({rule.place or rule for rule in program.rules}),
         predicates=dict(sorted(arities.items())),
         fragments=tuple(name for name in FRAGMENTS if name in decided),
-        recursive=_visible_groups(
-            component.predicates for component in find_predicate_components(program.rules) if component.recursive
-        ),
-        strata=_visible_groups(find_strata(program.rules)) if is_stratified else (),
+        recursive=find_recursive_groups(program),
+        strata=strata or (),
         retention={name: back[name] for name in sorted(back) if not is_hidden(name)},
         look_ahead=_farthest_look_ahead(compute_look_ahead(program, line), query),
         constraints=tuple(_show_rule(rule) for rule in program.rules if is_constraint(rule)),
@@ -156,7 +154,20 @@ def check(
     )
 
 
-def _find_problems(program: Program, timeline: TimelineName | None) -> tuple[Diagnostic, ...]:
+def find_visible_strata(program: Program, timeline: TimelineName) -> tuple[tuple[str, ...], ...] | None:
+    """Return the predicates of each stratum; None if negation runs through a cycle."""
+    if any(find_unordered_negation(program.rules, timeline)):
+        return None
+    return _visible_groups(find_strata(program.rules))
+
+
+def find_recursive_groups(program: Program) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of predicates that depend on each other."""
+    components = find_predicate_components(program.rules)
+    return _visible_groups(component.predicates for component in components if component.recursive)
+
+
+def find_problems(program: Program, timeline: TimelineName | None) -> tuple[Diagnostic, ...]:
     """Return why a program cannot be compiled, as the compiler's checks report it."""
     try:
         check_program(program, Target("batch", timeline=timeline))

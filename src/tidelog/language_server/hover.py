@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tidelog.check_report import CheckReport, check
+from tidelog.analysis.time_reach import compute_retention as compute_written_retention
+from tidelog.check_report import find_problems, find_recursive_groups, find_visible_strata
 from tidelog.data.schema import Schema, find_schema_file, load_schema
 from tidelog.errors import TidelogError
 from tidelog.language.fact_text import format_fact
@@ -75,17 +76,21 @@ def _describe_analysis(project: Project, rules: ProjectFile, name: str) -> Itera
 
     try:
         program = project.load_program(rules.path)
-        report = check(program)
-        retention = report.retention if report.problems else compute_retention(program)
+        program.require_times()
+        if find_problems(program, None):
+            retention = compute_written_retention(program, program.timeline)
+        else:
+            retention = compute_retention(program)
+        strata = find_visible_strata(program, program.timeline) or ()
     except TidelogError:
         return
     kept = retention.get(name)
     if kept is not None:
         yield _describe_retention(kept)
-    stratum = _find_stratum(report, name)
+    stratum = _find_stratum(strata, name)
     if stratum is not None:
         yield stratum
-    if any(name in group for group in report.recursive):
+    if any(name in group for group in find_recursive_groups(program)):
         yield "Recursive: it depends on itself."
 
 
@@ -97,10 +102,10 @@ def _describe_retention(kept: Time) -> str:
     return f"Retention: {format_time(kept)}, the farthest that a rule looks back at its facts."
 
 
-def _find_stratum(report: CheckReport, name: str) -> str | None:
-    for number, group in enumerate(report.strata, 1):
+def _find_stratum(strata: tuple[tuple[str, ...], ...], name: str) -> str | None:
+    for number, group in enumerate(strata, 1):
         if name in group:
-            return f"Stratum {number} of {len(report.strata)}."
+            return f"Stratum {number} of {len(strata)}."
     return None
 
 
