@@ -10,6 +10,9 @@ from tidelog.engine.store_tables import Array
 #: Arrays with fewer rows than the first are quadrupled when they are full, since every time that one is full a call of
 #: compiled code is interrupted. Those with more rows than the second are tripled, and others grow by half.
 _SMALL, _LARGE = 1 << 10, 1 << 14
+#: Rows for which an array keeps room although few are left: a stream whose steps have some thousand facts, which are
+#: forgotten at once, fills it again in the next step.
+_KEPT = 1 << 12
 
 
 def leave_room(count: int, before: int) -> int:
@@ -17,7 +20,7 @@ def leave_room(count: int, before: int) -> int:
 
     What is held often grows to what it was again: then the array need not grow in many steps.
     """
-    return 64 + max(count, min(4 * count + 512, before))
+    return 64 + max(count, min(4 * count + _KEPT, before))
 
 
 def enlarge(array: Array, rows: int) -> Array:

@@ -29,13 +29,21 @@ class RunningNumbers:
     """Calculators and aggregators of a program, with the pieces that wait for the next aggregation."""
 
     def __init__(self, form: CompiledProgram, symbols: Symbols, steps: NumericSteps | None = None) -> None:
-        self.form = form
+        self._set_form(form)
         self.steps = steps or NumericSteps.of(form, symbols)
         self._numbers = {name: number for number, name in enumerate(form.names)}
         self._arrived: dict[Aggregation, list[Rows]] = {step: [] for step in form.aggregations}
         self._until = dict.fromkeys(form.aggregations, NEG_INF - 1)
         #: The aggregations that have got rows from before the position up to which they were computed.
         self._outdated: set[Aggregation] = set()
+
+    def _set_form(self, form: CompiledProgram) -> None:
+        """Set the program, by how much it moves the rows of each aggregation, and how long each waits for them."""
+        self.form = form
+        self._shifts = {step: find_shift(form, step) for step in form.aggregations}
+        self._waits = {
+            step: max(0, form.bounds.delay.get(step.input.predicate, 0) - shift) for step, shift in self._shifts.items()
+        }
 
     def compute(self, pieces: Mapping[int, Rows]) -> Int64s:
         """Take new pieces, by predicate, from a store's log; return the records that calculations derive from them."""
@@ -71,7 +79,7 @@ class RunningNumbers:
         """
         records: list[Int64s] = []
         for step in steps:
-            until = frontier - self._wait_of(step)
+            until = frontier - self._waits[step]
             if until <= self._until[step]:
                 continue
             if step in self._outdated:
@@ -97,20 +105,17 @@ class RunningNumbers:
 
     def _move(self, step: Aggregation, rows: Rows) -> Rows:
         """Return rows as an aggregator takes them."""
-        return shift_rows(order_columns(step, rows), find_shift(self.form, step))
+        return shift_rows(order_columns(step, rows), self._shifts[step])
 
     def next_change(self) -> int:
         """Return the frontier at which an aggregation changes next without new facts."""
-        changes = (self.steps.aggregators[step].next_change() + self._wait_of(step) for step in self.form.aggregations)
+        changes = (self.steps.aggregators[step].next_change() + wait for step, wait in self._waits.items())
         return min(changes, default=POS_INF)
 
     def count_held(self) -> int:
         """Return how many rows all aggregations keep, and how many wait for the next one."""
         waiting = sum(len(rows) for parts in self._arrived.values() for rows in parts)
         return waiting + sum(aggregator.count_held() for aggregator in self.steps.aggregators.values())
-
-    def _wait_of(self, step: Aggregation) -> int:
-        return max(0, self.form.bounds.delay.get(step.input.predicate, 0) - find_shift(self.form, step))
 
     def _pack(self, name: str, rows: Rows) -> Int64s:
         queue = np.empty((3 + len(rows.args)) * len(rows), np.int64)
@@ -170,7 +175,7 @@ class RunningNumbers:
 
     def refine(self, form: CompiledProgram, factor: int) -> None:
         """Change to the same program on a grid that is `factor` times as fine."""
-        self.form = form
+        self._set_form(form)
         for step in form.aggregations:
             self.steps.aggregators[step].refine(factor)
             self._until[step] = finer(self._until[step], factor)
