@@ -57,6 +57,8 @@ def test_options_of_another_kind_of_job_are_refused() -> None:
         require_applicable("batch", JobOptions(delay=3, heartbeat=Fraction(1)))
     with pytest.raises(TidelogError, match="`between` is not for a streaming job"):
         require_applicable("streaming", JobOptions(between=(0, 1)))
+    with pytest.raises(TidelogError, match=r"(?s)`stable` is not for a streaming job.*run a batch job"):
+        require_applicable("streaming", JobOptions(stable="brave"))
 
 
 def test_types_are_read_as_spark_reads_them() -> None:

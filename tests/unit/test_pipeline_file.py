@@ -298,7 +298,10 @@ def test_a_batch_may_say_how_late_facts_can_be_if_something_is_awaited(tmp_path:
 
 def test_stable_models_are_for_batch_jobs_with_a_range_of_time(tmp_path: Path) -> None:
     stream = GOOD.replace('delay = "5s"', 'stable = "brave"')
-    assert [found.message for found in refused(tmp_path, stream)] == ['`stable` is not for mode = "stream"']
+    (found,) = refused(tmp_path, stream)
+    assert found.message == '`stable` is not for mode = "stream"'
+    assert found.help is not None
+    assert "follow one stream with `tidelog stable --input`" in found.help
     batch = stream.replace('checkpoint = "state"', 'mode = "batch"')
     assert [where(found) for found in refused(tmp_path, batch)] == [("TL804", 4, 10)]
     pipeline = load(tmp_path, batch.replace("stable", 'between = ["0", "9"]\nstable'))

@@ -12,7 +12,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import DurationLike, TimeLike
 from tidelog.language.wording import join_words, suggest
-from tidelog.spark.plan.job_plan import Awaiting, StableMode
+from tidelog.spark.plan.job_plan import STABLE_STREAMS, Awaiting, StableMode
 from tidelog.streaming.alerts import AlertOptions
 from tidelog.streaming.output_times import DelayLike, OutputTimesLike
 from tidelog.timeline.interval import Time, TimelineName
@@ -197,12 +197,15 @@ def require_applicable(kind: str, options: JobOptions) -> None:
         return
     names = ", ".join(f"`{name}`" for name in wrong)
     job = f"{kind} job with `awaiting`" if options.awaiting is not None else f"{kind} job"
+    help = "leave it out" if len(wrong) == 1 else "leave them out"
+    if kind == "streaming" and "stable" in wrong:
+        help = STABLE_STREAMS
     reason = "some DataFrames are streaming" if kind == "streaming" else "no DataFrame is streaming"
     raise TidelogError(
         Diagnostic(
             "TL805",
             f"{names} {'is' if len(wrong) == 1 else 'are'} not for a {job}",
             law=f"{reason}, so the options are {', '.join(sorted(allowed))}",
-            help="leave it out" if len(wrong) == 1 else "leave them out",
+            help=help,
         )
     )

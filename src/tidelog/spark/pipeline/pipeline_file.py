@@ -28,7 +28,7 @@ from tidelog.spark.pipeline.correction_keys import add_envelope_operations, chec
 from tidelog.spark.pipeline.declared_columns import find_declared_facts, is_declared, read_declared_columns
 from tidelog.spark.pipeline.pipeline_config import FILE_FORMATS, UNITS, FactQuery, Pipeline, Sink, Source
 from tidelog.spark.pipeline.pipeline_warnings import find_pipeline_warnings
-from tidelog.spark.plan.job_plan import StableMode
+from tidelog.spark.plan.job_plan import STABLE_STREAMS, StableMode
 from tidelog.streaming.alerts import AlertOptions, parse_alert_options
 from tidelog.timeline.interval import Time, TimelineName
 
@@ -129,7 +129,8 @@ class _PipelineReader:
         top.finish()
         for key in _STREAM_KEYS if mode == "batch" else _BATCH_KEYS:
             if key in top.values and not (awaited and key in _BATCH_AWAITED):
-                top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key)
+                help = STABLE_STREAMS if key == "stable" else None
+                top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key, help=help)
         check_corrections(pipeline, top)
         _check_stable(pipeline, top)
         if program.rules:

@@ -28,6 +28,8 @@ from tidelog.timeline.interval import INF, Time, TimelineName
 
 #: What a job over stable models gives: the facts that hold in some model, in all of them, or in one.
 StableMode = Literal["brave", "cautious", "model"]
+#: What to do instead of asking for stable models in a streaming job.
+STABLE_STREAMS = "run a batch job over what has arrived so far, or follow one stream with `tidelog stable --input`"
 
 
 @dataclass(frozen=True)
