@@ -56,6 +56,16 @@ def get(address: str, path: str = "/", method: str = "GET", **headers: str) -> t
 # The figures
 
 
+def test_rows_that_are_set_aside_are_counted_once(board: LiveBoard) -> None:
+    bad_rows = [2]
+    watching = BoardObserver(board, None, lambda: bad_rows[0])
+    reasoner = tl.Reasoner(tl.Program.parse(RULES), "Hot")
+    for expected in (2, 2, 5):
+        bad_rows[0] = expected
+        watching.pause(reasoner)
+        assert board.status()["aside"] == expected
+
+
 def test_a_board_counts_what_it_is_told(board: LiveBoard) -> None:
     board.count(facts=3, answers=2, late=1, seconds=0.5)
     board.count(facts=4, aside=2)

@@ -195,7 +195,7 @@ def _add_observers(
     if board is not None:
         from tidelog.page.live_observer import BoardObserver
 
-        observer = BoardObserver(board, session.output.iso)
+        observer = BoardObserver(board, session.output.iso, _count_bad_rows)
         session.observers.append(observer)
         stack.callback(_update_board, session, observer)
     figures = stack.enter_context(serve_figures(display.metrics, display.otlp))

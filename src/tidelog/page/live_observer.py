@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from itertools import islice
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING
@@ -33,9 +34,10 @@ _STEPS = 64
 class BoardObserver:
     """Reports the steps of a reasoner to a board. Answers are counted; only the latest are formatted, now and then."""
 
-    def __init__(self, board: LiveBoard, dates: bool | None) -> None:
+    def __init__(self, board: LiveBoard, dates: bool | None, count_bad_rows: Callable[[], int] = lambda: 0) -> None:
         """`dates` chooses dates or numbers for times; None means as in the data."""
-        self._board, self._dates = board, dates
+        self._board, self._dates, self._count_bad_rows = board, dates, count_bad_rows
+        self._bad_rows = 0
         self._answers: deque[Answers] = deque(maxlen=_ANSWERS)
         self._next = self._next_costs = 0.0
         # Steps that are not reported yet: their number, their facts, answers and late facts, and the longest one.
@@ -98,7 +100,9 @@ class BoardObserver:
         self._board.set_rule_costs({rule: round(took, 6) for rule, took in seconds.items()})
 
     def _report_steps(self) -> None:
-        self._board.count(facts=self._facts, answers=self._answer_count, late=self._late, seconds=self._slowest)
+        known, self._bad_rows = self._bad_rows, self._count_bad_rows()
+        counts = {"facts": self._facts, "answers": self._answer_count, "late": self._late}
+        self._board.count(**counts, aside=self._bad_rows - known, seconds=self._slowest)
         self._steps = self._facts = self._answer_count = self._late = 0
         self._slowest = 0.0
 
