@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.data.constant_order import sort_rows
+from tidelog.data.constant_order import sort_facts, sort_rows
 from tidelog.data.fact_sheet import Kind, argument_kinds, argument_names, build_array
 from tidelog.data.relation import Ids, Relation, Times
 from tidelog.data.symbol_kernels import NAME_KIND, NUMBER_KIND
@@ -91,8 +91,9 @@ def build_fact_table(
 
 def _sort(relation: Relation, symbols: Symbols, by_end: bool) -> npt.NDArray[np.int64]:
     ranks = symbols.ranks()
-    keys = [relation.lo, *(ranks[ids] for ids in relation.args[::-1])]
-    return sort_rows([*keys, relation.hi] if by_end else keys)
+    if not by_end:
+        return sort_facts(relation.args, relation.lo, ranks)
+    return sort_rows([relation.lo, *(ranks[ids] for ids in relation.args[::-1]), relation.hi])
 
 
 def _argument(relation: Relation, position: int) -> Ids:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.data.constant_order import sort_rows
+from tidelog.data.constant_order import sort_facts, sort_rows
 from tidelog.data.number_scanner import NUMBER, Bytes, gcd, is_digit, read_number, write_decimal, write_rational
 from tidelog.data.symbol_kernels import NUMBER_KIND, SymbolTable
 from tidelog.data.symbol_table import Symbols
@@ -154,8 +154,10 @@ def _render_part(
 ) -> bytes:
     """Sort and print rows."""
     args, lo, hi = rows
-    keys = [lo, *(ranks[column] for column in args[::-1]), *([hi] if by_end else [])]
-    order = sort_rows(keys)
+    if by_end:
+        order = sort_rows([lo, *(ranks[column] for column in args[::-1]), hi])
+    else:
+        order = sort_facts(args, lo, ranks)
     name, after = np.frombuffer(words.name, np.uint8), np.frombuffer(words.after, np.uint8)
     chunks = []
     for start in range(0, len(order), _CHUNK):
