@@ -191,6 +191,23 @@ def test_a_fact_that_meets_a_value_is_answered_once_it_is_certain(timeline: Lite
     assert [format_fact(fact) for fact in reasoner.advance(9)] == ["Q(a,1)@[6,8]"]
 
 
+def test_a_late_fact_within_the_delay_changes_only_sums_that_are_not_certain() -> None:
+    program = tl.Program.parse("Total(C, S) :- S = sum[0,10]{ A : Pay(C, _, A) }.")
+    reasoner = tl.Reasoner(program, "Total", delay=5)
+    assert not reasoner.push(0, ["Pay(c,1,50)"]) + reasoner.push(9, ["Pay(c,2,40)"])
+    assert not reasoner.push(9, ["Pay(c,3,1)@7"])
+    first = reasoner.push(13, ["Pay(c,4,7)@8"])
+    assert [format_fact(fact) for fact in first] == ["Total(c,50)@[0,7)"]
+    rest = reasoner.push(14, ["Pay(c,5,100)@7"]) + reasoner.finish(17)
+    assert reasoner.late_count == 1
+    assert [format_fact(fact) for fact in rest] == [
+        "Total(c,51)@[7,8)",
+        "Total(c,58)@[8,9)",
+        "Total(c,98)@[9,10]",
+        "Total(c,48)@(10,17]",
+    ]
+
+
 def name_ways(plan: Plan) -> Iterator[str]:
     """Yield in which ways a plan feeds a stream and asks for answers."""
     yield "in bulk" if plan.bulk else "one by one"

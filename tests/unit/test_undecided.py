@@ -48,3 +48,9 @@ def test_a_recursion_that_ends_too_late_says_that_closer_facts_are_decided() -> 
     (found,) = caught.value.diagnostics
     assert "with facts that begin and end closer together" in (found.help or "")
     assert len(str(tl.materialise(program, tl.Dataset.parse("A@0\nOn@[0,1000]"))).splitlines()) == 1001
+
+
+def test_a_count_that_grows_for_ever_is_not_decided() -> None:
+    program = tl.Program.parse("Tick :- Diamondminus[2,2] Tick.\nN(C) :- C = count[0,inf){ Tick }.")
+    with pytest.raises(Undecided, match=r"how the body of `N\(C\) :- .*` continues forever"):
+        tl.materialise(program, tl.Dataset.parse("Tick@0"))

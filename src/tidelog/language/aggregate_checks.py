@@ -89,11 +89,15 @@ def diagnose_durations(condition: Condition) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each duration that is not one side of a comparison with a number or a value."""
     for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
         for aggregate in find_aggregates(side):
-            if aggregate.function is AggregateFunction.DURATION and (
-                aggregate is not side or not _is_plain(other) or condition.in_head
-            ):
+            if aggregate.function is not AggregateFunction.DURATION:
+                continue
+            if aggregate is not side or condition.in_head:
                 help = "compare it with a number or a variable: duration[0,1h]{ Hot(X) } >= 30min"
                 message = "a duration changes continuously, so it can only be compared"
+                yield _malformed_aggregate(message, aggregate, help)
+            elif not _is_plain(other):
+                help = "give the value a name: V = L / 2, duration[0,1h]{ Hot(X) } >= V"
+                message = "a duration can only be compared with a number or a variable"
                 yield _malformed_aggregate(message, aggregate, help)
 
 
