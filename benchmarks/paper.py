@@ -29,7 +29,7 @@ import pictures
 import tidelog as tl
 from locations import ROOT, TRAFFIC_DATA
 from pictures import COLOURS, Bar, BarPanel, Line, Panel, draw
-from streaming import SCIENTISTS, SHORT_STOP, Query, Run, Series, generate_traffic, take_steps
+from streaming import SCIENTISTS, SHORT_STOP, Query, Run, Series, describe_steps, generate_traffic, take_steps
 from tidelog.generate import lubm
 from tidelog.generate.rule_files import read_rules
 from tidelog.generate.table_writer import join_lines
@@ -108,10 +108,11 @@ def write_university_data(count: int, whole: Path, read: Path) -> None:
 
 
 def run_stream(query: Query, path: Path) -> Run:
-    """Stream a file through a new reasoner in pieces, so that memory stays small; return one record per time."""
+    """Stream a file through a new reasoner in pieces; return one record per time."""
     began, began_cpu = perf_counter(), process_time()
-    (clock, seconds, arrived, held), answers = take_steps(query, (piece.data for piece in read_pieces(str(path))))
+    steps, answers = take_steps(query, (piece.data for piece in read_pieces(str(path))))
     cpu, wall = process_time() - began_cpu, perf_counter() - began
+    clock, seconds, arrived, held = describe_steps(steps)
     # A piece may end within a time, which is then taken in two steps.
     times, first = np.unique(clock, return_index=True)
     last = np.append(first[1:], len(clock)) - 1

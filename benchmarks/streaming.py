@@ -26,6 +26,7 @@ from locations import TRAFFIC_S2
 from table_rows import Row, measure
 from tidelog.generate import lubm, signals, traffic
 from tidelog.generate.rule_files import read_rules
+from tidelog.streaming.answers import StreamStep
 
 SHORT_STOP = "NotPos(V) :- NotOnMap(V).\n" + "\n".join(
     "ShortStop(V) :- NotPos(V), "
@@ -91,21 +92,24 @@ def run(query: Query, text: str, ordered: bool) -> Run:
     data = tl.Dataset.parse(text, ordered=ordered)
     parsed = process_time() - began_cpu
     steps, answers = take_steps(query, [data])
-    return Run(process_time() - began_cpu, perf_counter() - began, parsed, *steps, answers)
+    cpu, wall = process_time() - began_cpu, perf_counter() - began
+    return Run(cpu, wall, parsed, *describe_steps(steps), answers)
 
 
-def take_steps(query: Query, pieces: Iterable[tl.Dataset]) -> tuple[tuple[Series, Series, Series, Series], int]:
-    """Feed pieces of a stream to a new reasoner; return the four series of a `Run`, and the number of answers."""
+def take_steps(query: Query, pieces: Iterable[tl.Dataset]) -> tuple[list[StreamStep], int]:
+    """Feed pieces of a stream to a new reasoner; return the steps but for the last, and the number of answers."""
     reasoner = tl.Reasoner(tl.Program.parse(query.rules), query.name, at=query.at, memory=query.memory)
-    steps: list[tuple[float, float, int, int]] = []
-    answers = 0
+    steps: list[StreamStep] = []
     for data in pieces:
-        for step in reasoner.feed(data, step=query.step):
-            steps.append((float(step.time), step.seconds, step.facts_in, step.window_facts + step.history_atoms))
-            answers += len(step.answers)
-    answers += len(reasoner.finish_step().answers)
-    clock, seconds, arrived, held = np.array(steps, np.float64).T
-    return (clock, seconds, arrived, held), answers
+        steps += reasoner.feed(data, step=query.step)
+    return steps, sum(map(len, steps)) + len(reasoner.finish_step())
+
+
+def describe_steps(steps: Iterable[StreamStep]) -> tuple[Series, Series, Series, Series]:
+    """Return the four series of a `Run`."""
+    rows = [(float(s.time), s.seconds, s.facts_in, s.window_facts + s.history_atoms) for s in steps]
+    clock, seconds, arrived, held = np.array(rows, np.float64).T
+    return clock, seconds, arrived, held
 
 
 def run_best(query: Query, text: str, repeats: int, ordered: bool = True, joins: str = "auto") -> Run:

@@ -102,12 +102,12 @@ class ChangeStep(StreamStep):
     def of(
         step: StreamStep,
         removed: tuple[AnswerColumns, int, int],
-        added: tuple[AnswerColumns, int, int],
+        added: AnswerColumns,
         known: Time | None = None,
     ) -> ChangeStep:
         """Return a step with the changes of its answers, which were known at a clock: its own unless given."""
-        held = step.facts_in, step.window_facts, step.history_atoms
-        changed = ChangeStep(step._clock, step._grid, *held, round(step.seconds * 1e9), added, step._late)
+        plain = step.with_answers(added)
+        changed = ChangeStep(plain._shared, plain._numbers, plain._late)
         changed._removed, changed._known = removed, known
         return changed
 
@@ -116,8 +116,7 @@ class ChangeStep(StreamStep):
         self._removed = removed
 
     def __len__(self) -> int:
-        _, first, last = self._answers
-        return last - first + (self._removed[2] - self._removed[1] if self._removed else 0)
+        return super().__len__() + (self._removed[2] - self._removed[1] if self._removed else 0)
 
     @property
     def answers(self) -> AnswerChanges:
@@ -127,7 +126,7 @@ class ChangeStep(StreamStep):
     @property
     def removed(self) -> Answers:
         """The answers that are taken back."""
-        found, first, last = self._removed or (self._answers[0], 0, 0)
+        found, first, last = self._removed or (self._shared.found, 0, 0)
         return Answers(last - first, found, first, found.symbols)
 
     @property

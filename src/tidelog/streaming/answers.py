@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -192,46 +192,63 @@ def share_costs(rules: Sequence[Rule], work: Int64s, seconds: float) -> list[Rul
     return [RuleCost(texts[n], n, int(work[n]), seconds * int(work[n]) / total) for n in order]
 
 
+class StepColumns(NamedTuple):
+    """What the steps of one call share: their grid and their answers, in columns."""
+
+    grid: Grid
+    found: AnswerColumns
+
+
+#: One step in numbers: its clock, the facts that arrived, the held intervals that end and that do not, nanoseconds, and
+#: where its answers begin and end in the columns.
+StepNumbers = tuple[int, ...]
+
+
 class StreamStep(Step[Fact], ArrowExport):
     """The record of one step of a reasoner: its time, how many facts arrived, how many are held after it, its answers.
 
-    `window_facts` counts the held intervals that will be forgotten eventually, `history_atoms` those that hold forever.
+    It refers to numbers and columns; everything else is computed on access, since most steps are asked for little.
     """
 
-    __slots__ = ("_answers", "_clock", "_grid", "_late", "facts_in", "history_atoms", "seconds", "window_facts")
+    __slots__ = ("_late", "_numbers", "_shared")
 
-    def __init__(
-        self,
-        clock: int,
-        grid: Grid,
-        facts_in: int,
-        window_facts: int,
-        history_atoms: int,
-        nanoseconds: int,
-        answers: tuple[AnswerColumns, int, int],
-        late: Answers,
-    ) -> None:
-        self._clock = clock
-        self._grid = grid
-        self.facts_in = facts_in
-        self.window_facts = window_facts
-        self.history_atoms = history_atoms
-        self.seconds = nanoseconds / 1e9
-        self._answers = answers
+    def __init__(self, shared: StepColumns, numbers: StepNumbers, late: Answers) -> None:
+        self._shared = shared
+        self._numbers = numbers
         self._late = late
 
     @property
     def position(self) -> int:
         """The grid position of the clock."""
-        return self._clock
+        return self._numbers[0]
 
     @property
     def time(self) -> Time:
-        return -INF if self._clock == NEG_INF else self._grid.to_time(self._clock)
+        clock = self._numbers[0]
+        return -INF if clock == NEG_INF else self._shared.grid.to_time(clock)
+
+    @property
+    def facts_in(self) -> int:
+        """The number of facts that arrived."""
+        return self._numbers[1]
+
+    @property
+    def window_facts(self) -> int:
+        """The number of held intervals that will be forgotten eventually."""
+        return self._numbers[2]
+
+    @property
+    def history_atoms(self) -> int:
+        """The number of held intervals that hold forever."""
+        return self._numbers[3]
+
+    @property
+    def seconds(self) -> float:
+        """The time that the step took."""
+        return self._numbers[4] / 1e9
 
     def __len__(self) -> int:
-        _, first, last = self._answers
-        return last - first
+        return self._numbers[6] - self._numbers[5]
 
     def __iter__(self) -> Iterator[Fact]:
         return iter(self.answers)
@@ -243,22 +260,20 @@ class StreamStep(Step[Fact], ArrowExport):
     def __getitem__(self, index: int | slice) -> Fact | list[Fact]:
         return self.answers[index]
 
-    def with_answers(self, answers: tuple[AnswerColumns, int, int]) -> StreamStep:
+    def with_answers(self, found: AnswerColumns) -> Self:
         """Return the same step with other answers."""
-        nanoseconds = round(self.seconds * 1e9)
-        held = self.window_facts, self.history_atoms
-        return StreamStep(self._clock, self._grid, self.facts_in, *held, nanoseconds, answers, self._late)
+        return type(self)(self._shared._replace(found=found), (*self._numbers[:5], 0, len(found.lo)), self._late)
 
     @property
     def columns(self) -> AnswerColumns:
         """The columns that hold the answers of this step and of its neighbours."""
-        return self._answers[0]
+        return self._shared.found
 
     @property
     def answers(self) -> Answers:
         """The answers that became certain."""
-        found, first, last = self._answers
-        return Answers(last - first, found, first, found.symbols)
+        found, first = self._shared.found, self._numbers[5]
+        return Answers(self._numbers[6] - first, found, first, found.symbols)
 
     def to_arrow(self, *, names: Sequence[str] | None = None, dates: bool | None = None) -> Any:
         """Return the answers as a `pyarrow.Table`; see `Answers.to_arrow`."""

@@ -25,7 +25,7 @@ from tidelog.language.fact_text import format_fact
 from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_time
 from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answer_segments import Difference, TimedRows
-from tidelog.streaming.answers import AnswerColumns, Answers, FactGroup, StreamStep
+from tidelog.streaming.answers import AnswerColumns, Answers, FactGroup, StepColumns, StreamStep
 from tidelog.streaming.arrival_order import Arrived, Stand, arrange_arrivals, with_order
 from tidelog.streaming.arrivals import (
     Arrivals,
@@ -115,8 +115,8 @@ def _take_endless(reasoner: Reasoner, corrections: Corrections, rows: Relations)
 
 def _build_idle_step(reasoner: Reasoner) -> ChangeStep:
     """Return the record of a step before the clock begins."""
-    nothing = reasoner.evaluation.no_answers(), 0, 0
-    step = ChangeStep.of(reasoner.idle_step(0), nothing, nothing)
+    nothing = reasoner.evaluation.no_answers()
+    step = ChangeStep.of(reasoner.idle_step(0), (nothing, 0, 0), nothing)
     reasoner.last_step = step
     return step
 
@@ -158,8 +158,8 @@ def _take_step(
     reasoner.late_count += len(late)
     evaluation = reasoner.evaluation
     late_facts = Answers(len(late), late, 0, evaluation.symbols)
-    nothing = evaluation.no_answers(), 0, 0
-    plain = StreamStep(now, evaluation.grid, result.taken, *result.held, perf_counter_ns() - began, nothing, late_facts)
+    shared = StepColumns(evaluation.grid, evaluation.no_answers())
+    plain = StreamStep(shared, (now, result.taken, *result.held, perf_counter_ns() - began, 0, 0), late_facts)
     step = build_change_step(plain, evaluation, result.changes)
     reasoner.last_step = step
     if reasoner.fact_log is not None:
@@ -185,8 +185,8 @@ def build_change_step(
 ) -> ChangeStep:
     """Return a step with the changes of its answers, which were known at a clock: that of the step unless given."""
 
-    def show(rows: Rows) -> tuple[AnswerColumns, int, int]:
-        columns = AnswerColumns(
+    def show(rows: Rows) -> AnswerColumns:
+        return AnswerColumns(
             evaluation.query,
             len(rows.args),
             rows.args.T.ravel(),
@@ -196,9 +196,9 @@ def build_change_step(
             evaluation.symbols,
             evaluation.times,
         )
-        return columns, 0, len(rows)
 
-    return ChangeStep.of(plain, show(changes.removed), show(changes.added), known)
+    removed = show(changes.removed), 0, len(changes.removed)
+    return ChangeStep.of(plain, removed, show(changes.added), known)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tidelog.errors import TidelogError
 from tidelog.jit import kernel
 from tidelog.streaming.answer_changes import ChangeStep
 from tidelog.streaming.answer_segments import TimedRows, find_differences
-from tidelog.streaming.answers import AnswerColumns
+from tidelog.streaming.answers import AnswerColumns, StepColumns
 from tidelog.streaming.arrival_order import Arrived
 from tidelog.streaming.arrivals import Relations
 from tidelog.streaming.corrections import Corrections
@@ -172,6 +172,7 @@ class Window:
         evaluation, kept = reasoner.evaluation, reasoner.evaluation.count_rows()
         changes = self.changes
         removed, added = changes.removed_begins.tolist(), changes.added_begins.tolist()
+        shared = StepColumns(evaluation.grid, changes.added)
         steps = zip(self.clocks.tolist(), counts, self.taken.tolist(), strict=True)
         for number, (clock, count, (finite, endless, spent, _)) in enumerate(steps):
             self.given = number + 1
@@ -179,9 +180,9 @@ class Window:
                 reasoner.speculation = None
                 self.note()
             reasoner.facts_taken += count
-            gained = changes.added, added[number], added[number + 1]
+            numbers = clock, count, finite + kept, endless, spent, added[number], added[number + 1]
             lost = changes.removed, removed[number], removed[number + 1]
-            step = ChangeStep(clock, evaluation.grid, count, finite + kept, endless, spent, gained, NO_FACTS)
+            step = ChangeStep(shared, numbers, NO_FACTS)
             if lost[1] < lost[2]:
                 step.take_back(lost)
             reasoner.last_step = step

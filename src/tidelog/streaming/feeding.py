@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.dataset import Dataset
 from tidelog.data.relation import finer
 from tidelog.data.symbol_table import Symbols
 from tidelog.engine.fact_store import Int64s
 from tidelog.language.time_like import DurationLike, TimeLike, to_duration, to_time
-from tidelog.streaming.answers import AnswerColumns, Answers, StreamStep
+from tidelog.streaming.answers import AnswerColumns, Answers, StepColumns, StreamStep
 from tidelog.streaming.marks import mark_evaluation
 from tidelog.streaming.speculation import Speculation, plan_speculation
 from tidelog.streaming.step_layout import Batch, Clock
@@ -102,14 +104,20 @@ def give_steps(
     kind: type[S],
 ) -> Iterator[S]:
     """Yield the records of evaluated steps, of a kind, each counted as it is given out."""
-    clocks, counts = batch.todo.clocks[first:stop].tolist(), batch.counts[first:stop].tolist()
-    begin, kept = 0, reasoner.evaluation.count_rows()
-    grid, any_late = reasoner.evaluation.grid, bool(batch.late)
-    rows = zip(clocks, counts, taken[first:stop].tolist(), strict=True)
-    for number, (clock, count, (finite, endless, spent, end)) in enumerate(rows, first):
-        late = count_late(reasoner, batch, number) if any_late else NO_FACTS
-        reasoner.facts_taken += count
-        step = kind(clock, grid, count, finite + kept, endless, spent, (found, begin, end), late)
-        reasoner.last_step = step
-        begin = end
+    finite, endless, spent, ends = taken[first:stop].T
+    columns = (
+        batch.todo.clocks[first:stop],
+        batch.counts[first:stop],
+        finite + reasoner.evaluation.count_rows(),
+        endless,
+        spent,
+        np.append(0, ends[:-1]),
+        ends,
+    )
+    shared, any_late, late = StepColumns(reasoner.evaluation.grid, found), bool(batch.late), NO_FACTS
+    for number, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True), first):
+        if any_late:
+            late = count_late(reasoner, batch, number)
+        reasoner.facts_taken += numbers[1]
+        step = reasoner.last_step = kind(shared, numbers, late)
         yield step

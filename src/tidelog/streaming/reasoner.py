@@ -32,7 +32,7 @@ from tidelog.language.program_json import program_from_json
 from tidelog.language.syntax import Fact
 from tidelog.language.time_like import DurationLike, TimeLike, to_dated_time, to_retention, to_time
 from tidelog.streaming import snapshot
-from tidelog.streaming.answers import AnswerColumns, AnswerList, Answers, RuleCost, StreamStep, share_costs
+from tidelog.streaming.answers import AnswerColumns, AnswerList, Answers, RuleCost, StepColumns, StreamStep, share_costs
 from tidelog.streaming.compiled_query import choose_memory
 from tidelog.streaming.completeness import compute_complete_bound, find_certain_pieces, find_open_intervals
 from tidelog.streaming.corrections import Corrections
@@ -303,7 +303,7 @@ class Reasoner:
         self.cover_calendar(stop, stop + evaluation.task.ahead)
         found, violated = evaluation.stop(stop)
         self.stopped_at = evaluation.grid.to_time(stop)
-        self.last_step = self.idle_step(0, (found, 0, len(found.lo)), perf_counter_ns() - began)
+        self.last_step = self.idle_step(0, found, perf_counter_ns() - began)
         if violated:
             violated.step = self.last_step
             raise violated
@@ -367,7 +367,7 @@ class Reasoner:
         """Replace the answers of a step by the pieces of intervals that hold after the position `reported`."""
         rows = find_certain_pieces(self.evaluation, step.answers.block()[0], reported)
         self.evaluation.at[REPORTED] = max(self.evaluation.complete, reported)
-        self.last_step = step.with_answers((self.evaluation.answers(rows), 0, len(rows)))
+        self.last_step = step.with_answers(self.evaluation.answers(rows))
         return self.last_step
 
     # Steps
@@ -402,7 +402,8 @@ class Reasoner:
         found, taken, _, violated = evaluation.run(todo, 0, 1)
         finite, endless, nanoseconds, answers = taken[0].tolist()
         self.facts_taken += count
-        step = self.last_step = StreamStep(now, grid, count, finite, endless, nanoseconds, (found, 0, answers), late)
+        numbers = now, count, finite, endless, nanoseconds, 0, answers
+        step = self.last_step = StreamStep(StepColumns(grid, found), numbers, late)
         evaluation.forget_names()
         if violated:
             violated.step = step
@@ -427,12 +428,10 @@ class Reasoner:
         if speculation:
             speculation.roll_back(self.evaluation)
 
-    def idle_step(
-        self, count: int, answers: tuple[AnswerColumns, int, int] | None = None, nanoseconds: int = 0
-    ) -> StreamStep:
+    def idle_step(self, count: int, found: AnswerColumns | None = None, nanoseconds: int = 0) -> StreamStep:
         """Return the record of a step in which nothing was evaluated."""
         evaluation = self.evaluation
         finite, endless = evaluation.held
-        none = evaluation.answers(Rows.empty(0)), 0, 0
-        now = int(evaluation.at[NOW])
-        return StreamStep(now, evaluation.grid, count, finite, endless, nanoseconds, answers or none, NO_FACTS)
+        found = evaluation.answers(Rows.empty(0)) if found is None else found
+        numbers = int(evaluation.at[NOW]), count, finite, endless, nanoseconds, 0, len(found.lo)
+        return StreamStep(StepColumns(evaluation.grid, found), numbers, NO_FACTS)

@@ -10,8 +10,9 @@ from tidelog.streaming.marks import Mark, go_back
 from tidelog.streaming.query_evaluation import Evaluation
 from tidelog.streaming.step_layout import Batch
 
-#: Rolling back is cheap if the copy of the store takes at most this many bytes, plus this many per word of new records.
-CHEAP_BYTES, CHEAP_BYTES_PER_WORD = 1 << 16, 32
+#: Rolling back is cheap if the copy of the store takes at most this many bytes, plus this many per word of new records
+#: and per step: a call costs as much as copying some hundred kilobytes.
+CHEAP_BYTES, CHEAP_BYTES_PER_WORD, CHEAP_BYTES_PER_STEP = 1 << 16, 32, 1 << 17
 #: The most words of records, and the most steps, in one call.
 MAX_WORDS, MAX_STEPS = 1 << 19, 1 << 14
 
@@ -37,4 +38,5 @@ def plan_speculation(batch: Batch, first: int, held_bytes: int) -> int:
     before = int(ends[first - 1]) if first else batch.first_record
     stop = min(int(np.searchsorted(ends, before + MAX_WORDS, "right")), first + MAX_STEPS, len(ends))
     words = int(ends[max(stop, first + 1) - 1]) - before
-    return stop if held_bytes <= CHEAP_BYTES + CHEAP_BYTES_PER_WORD * words else first + 1
+    cheap = CHEAP_BYTES + CHEAP_BYTES_PER_WORD * words + CHEAP_BYTES_PER_STEP * (stop - first)
+    return stop if held_bytes <= cheap else first + 1

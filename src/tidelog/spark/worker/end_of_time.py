@@ -56,5 +56,5 @@ def end_copy(copy: Reasoner, until: Fraction, payloads: list[bytes]) -> Iterator
     if copy.partial:
         rows = step.answers.block()[0]
         rows = rows.clip(reported if reported == NEG_INF else reported + 1, copy.evaluation.position(until))
-        step = step.with_answers((copy.evaluation.answers(rows), 0, len(rows)))
+        step = step.with_answers(copy.evaluation.answers(rows))
     yield step
