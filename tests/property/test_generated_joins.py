@@ -35,6 +35,18 @@ Stop(V) :- NotPos(V), Diamondminus[1,1] Pos(V), Diamondminus[2,2] Pos(V), Diamon
 TRAFFIC = "\n".join(
     f"{('Pos', 'NotPos', 'NotOnMap')[(7 * v + 3 * t + v * t) % 3]}(v{v})@{t}" for t in range(12) for v in range(9)
 )
+NETWORK = """
+Flag(X, Z) :- Monit(X, Z), Boxminus[0,2] Diamondminus[0,2] Signal(Z).
+Boxplus[0,3] Monit(X, Z) :- Flag(Y, Z), Connect(X, Y).
+"""
+READINGS = "\n".join(
+    [
+        *(f"Connect(n{node},n{(3 * node + k) % 6})" for node in range(6) for k in (1, 2)),
+        "Monit(n0,z0)",
+        "Monit(n4,z1)@[2,3]",
+        *(f"Signal(z{z})@{t}" for t in range(14) for z in range(2) if (t + z) % 7 != 3),
+    ]
+)
 FEATURES = {
     "rationals": replace(FORWARD, denominators=(2, 3)),
     "integers": replace(FORWARD, integer=True, denominators=(1,)),
@@ -119,12 +131,21 @@ def test_random_programs(kind: str) -> None:
     assert len(served) > 10
 
 
-def test_kernels_stay_within_arrays_that_have_no_room_to_spare() -> None:
-    program = tl.Program.parse(SHORT_STOP)
+@pytest.mark.parametrize(
+    ("rules", "query", "facts"), [(SHORT_STOP, "Stop", TRAFFIC), (NETWORK, "Flag", READINGS)], ids=["keys", "indexes"]
+)
+def test_kernels_stay_within_arrays_that_have_no_room_to_spare(rules: str, query: str, facts: str) -> None:
+    program = tl.Program.parse(rules)
+    assert is_generated(program, query)
     with use_joins("machine"):
-        expected = follow(program, "Stop", TRAFFIC)
+        expected = follow(program, query, facts)
     with use_joins("generated"), check_arrays(tight=True):
-        assert follow(program, "Stop", TRAFFIC) == expected
+        assert follow(program, query, facts) == expected
+
+
+def test_joins_by_some_arguments_and_records_that_are_merged() -> None:
+    assert list(compare(NETWORK, READINGS)) == ["Flag", "Monit"]
+    assert any("Flag" in str(found) for found in follow(tl.Program.parse(NETWORK), "Flag", READINGS))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +153,7 @@ def test_kernels_stay_within_arrays_that_have_no_room_to_spare() -> None:
     [
         "P(X) :- Q(X), not R(X).",
         "P(X) :- count[0,5]{ Q(X, _) } >= 2.",
-        "P(X, Y) :- Q(X), E(X, Y).",
+        "P(X) :- Q(X), E(X, Y), X < Y.",
         "P(X) :- Q(X), R(X), X < 3.",
         "P(X) :- Q(X) Since[0,3] R(X).",
     ],

@@ -408,14 +408,14 @@ class Store:
             store_tables.index_all(pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, meta)
 
     def grow(self) -> None:
-        """Enlarge the arrays that are full, so that the next record has room whatever it is."""
+        """Enlarge arrays that are full, for any next record, and nearly full ones: each interrupts compiled code."""
         meta = self.meta
         longest = int(self.atoms[: meta[store_tables.N_ATOMS], store_tables.LENGTH].max(initial=0))
         if longest + 1 > len(self.pieces):
             self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
         if self.preds[:, store_tables.LOGGED].any():
             self.log = enlarge(self.log, int(self.log[0, 0]) + longest + 1024)
-        self._make_room(iv=2 * longest + 2)
+        self._make_room(*(meta[_COUNTS] // 8 + [0, 0, 2 * longest + 2, 0]).tolist())
 
     def _make_room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
         """Make room for this many more of each."""

@@ -4,8 +4,8 @@ The plan machine finds out at each step of a join what it has to do: which opera
 the source that `write_joins` returns, all of that is written out: a branch for each predicate whose new facts drive
 plans, in it the levels of its plans as nested loops, and levels with which several plans begin only once.
 
-Only what most streams need is written: joins of positive literals that are looked up by all of their arguments. For
-other programs `write_joins` returns None, and the plan machine runs them.
+Only what most streams need is written: joins of positive literals, each looked up by its arguments or by some of them.
+For other programs `write_joins` returns None, and the plan machine runs them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tidelog.compiler import opcodes
-from tidelog.compiler.opcodes import BOX, DEFER, DIAMOND, HOLDS, LEVEL_SIZE, LOOKUP, PLAN_SIZE, STREAM, Code
+from tidelog.compiler.opcodes import BOX, DEFER, DIAMOND, HOLDS, LEVEL_SIZE, LOOKUP, MERGE, PLAN_SIZE, STREAM, Code
 
 #: Programs with more levels, in all plans together or in one of them, take too long to compile.
 MOST_LEVELS, DEEPEST = 150, 8
@@ -25,7 +25,8 @@ def drive(
     following, following_end, later, later_end,
 ):
     preds, atoms, args, table, iv = tables.preds, tables.atoms, tables.args, tables.table, tables.iv
-    meta, values = tables.meta, tables.scratch[1]
+    entries, keys, index_table = tables.entries, tables.keys, tables.index_table
+    meta, values, recent = tables.meta, tables.scratch[1], tables.recent
     full = 0
 """
 
@@ -130,13 +131,21 @@ def _decode_level(words: Sequence[int]) -> Level:
 
 
 def _is_supported(join: Join) -> bool:
-    """Return whether a plan is a join of positive literals, each but the first looked up by all of its arguments."""
+    """Return whether a plan is a join of positive literals, each but the first looked up by its arguments.
+
+    By an index, those that are not part of its key are bound or compared.
+    """
     known = all(
-        level.kind == LOOKUP and level.op in (HOLDS, DIAMOND, BOX) and level.index < 0 and not level.compares
-        for level in join.levels
+        level.kind == LOOKUP and level.op in (HOLDS, DIAMOND, BOX) and not level.compares for level in join.levels
     )
-    whole = all(not level.binds and not level.checks for level in join.levels[1:])
-    return known and whole and len(join.levels) <= DEEPEST and not join.stands and not join.cut & ~(STREAM | DEFER)
+    whole = all(_has_index(level) or not (level.binds or level.checks) for level in join.levels[1:])
+    cut = join.cut & ~(STREAM | DEFER | MERGE)
+    return known and whole and join.levels[0].index < 0 and len(join.levels) <= DEEPEST and not (join.stands or cut)
+
+
+def _has_index(level: Level) -> bool:
+    """Return whether atoms are found by an index, instead of the only one that is possible."""
+    return level.index >= 0 and level.same < 0
 
 
 def _share_levels(joins: Sequence[Join]) -> list[_Node]:
@@ -204,25 +213,41 @@ class _Writer:
         level, n = node.level, number
         self.write(depth, *(f"words[{join.place + opcodes.WORK}] += 1" for join in node.joins()))
         if level.same >= 0:
-            atom = "atom" if level.same == 0 else f"a{level.same}"
-        else:
-            self.write(depth, *(f"values[{i}] = {_term(source)}" for i, source in enumerate(level.key)))
+            self.write(depth, f"a{n} = {'atom' if level.same == 0 else f'a{level.same}'}")
+            self._write_times(depth, n, node)
+            return
+        self.write(depth, *(f"values[{i}] = {_term(source)}" for i, source in enumerate(level.key)))
+        if not _has_index(level):
             atom = f"table[find_atom({level.predicate}, values, 0, {len(level.key)}, atoms, args, table)]"
-        how = f"{level.op}, {level.range[0]}, {level.range[1]}"
+            self.write(depth, f"a{n} = {atom}")
+            self._write_times(depth, n, node)
+            return
+        key = f"{level.index}, values, {len(level.key)}, index_table, atoms, args, entries, keys"
+        self.write(depth, f"entry{n} = keys[find_key({key}), 1]", f"while entry{n} >= 0:")
+        self.write(
+            depth + 1, f"a{n}, entry{n} = entries[entry{n}, 0], entries[entry{n}, 1]", f"p{n} = atoms[a{n}, ARGS]"
+        )
+        self.write(depth + 1, *(f"r{register} = args[p{n} + {place}]" for place, register in level.binds))
+        checks = [f"args[p{n} + {place}] == {_term(source)}" for place, source in level.checks]
+        if checks:
+            self.write(depth + 1, f"if {' and '.join(checks)}:")
+        self._write_times(depth + 2 if checks else depth + 1, n, node)
+
+    def _write_times(self, depth: int, n: int, node: _Node) -> None:
+        """Write the loop over the times at which the atom of a level makes it true."""
+        level = node.level
+        within = f"{level.op}, {level.range[0]}, {level.range[1]}, lo{n}, hi{n}, {self.dense}"
         self.write(
             depth,
-            f"a{n} = {atom}",
-            f"i{n}, end{n} = open_intervals(a{n}, {how}, lo{n}, atoms, iv)",
-            "while True:",
-            f"    i{n}, lo{n + 1}, hi{n + 1} = next_times(i{n}, end{n}, {how}, lo{n}, hi{n}, {self.dense}, iv)",
-            f"    if i{n} >= end{n}:",
-            "        break",
+            f"i{n}, end{n}, lo{n + 1}, hi{n + 1} = first_times(a{n}, {within}, atoms, iv)",
+            f"while i{n} < end{n}:",
         )
         self._write_ends(depth + 1, n + 1, node.ends)
         for follower in node.followers:
             self._write_node(depth + 1, n + 1, follower)
         # Later intervals add nothing to one that reaches the end.
-        self.write(depth + 1, f"if hi{n + 1} == hi{n}:", "    break", f"i{n} += 1")
+        self.write(depth + 1, f"if hi{n + 1} == hi{n}:", "    break")
+        self.write(depth + 1, f"i{n}, lo{n + 1}, hi{n + 1} = next_times(i{n} + 1, end{n}, {within}, iv)")
 
     def _write_ends(self, depth: int, number: int, joins: Sequence[Join]) -> None:
         """Write the facts that plans derive where their last level holds."""
@@ -242,7 +267,11 @@ class _Writer:
                 self._write_record(depth + 2, join, "later", size)
                 branch = "elif"
             self.write(depth, f"{branch} lo <= hi:")
-            self.write(depth + 1, f"if following_end + {size} > len(following):", "    full = NO_ROOM", "else:")
+            if join.cut & MERGE:
+                self.write(depth + 1, *(f"values[{i}] = {_term(source)}" for i, source in enumerate(join.args)))
+            self.write(depth + 1, f"if following_end + {size} > len(following):", "    full = NO_ROOM")
+            merged = f"is_merged_head({join.head}, {len(join.args)}, lo, hi, following, following_end, values, recent)"
+            self.write(depth + 1, f"elif not {merged}:" if join.cut & MERGE else "else:")
             self._write_record(depth + 2, join, "following", size)
 
     def _write_record(self, depth: int, join: Join, queue: str, size: int) -> None:

@@ -20,6 +20,7 @@ from tidelog.engine.join_kernels import (
     add_right,
     erode_right,
     is_full,
+    is_merged_head,
     merge_diamonds,
     return_record,
     store_atom,
@@ -28,6 +29,7 @@ from tidelog.engine.join_kernels import (
 )
 from tidelog.engine.plan_machine import DONE, FEW_ATOMS, GROW, NO_ROOM, NO_ROOM_LATER
 from tidelog.engine.store_tables import (
+    ARGS,
     ARITY,
     CAPACITY,
     HELD,
@@ -46,6 +48,7 @@ from tidelog.engine.store_tables import (
     Number,
     Tables,
     find_atom,
+    find_key,
     first_after,
     insert,
     look_ahead,
@@ -58,8 +61,8 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 _SHORT = 8
 
 
-@kernel
-def open_intervals(
+@inlined_kernel
+def _open_intervals(
     atom: int, op: int, r_lo: int, r_hi: int, now_lo: int, atoms: Array, iv: Array
 ) -> tuple[Number, Number]:
     """Return the first interval of an atom that can matter to a level at or after `now_lo`, and where intervals end.
@@ -104,6 +107,20 @@ def next_times(
             return i, lo, hi
         i += 1
     return end, 0, 0
+
+
+@kernel
+def first_times(
+    atom: int, op: int, r_lo: int, r_hi: int, now_lo: int, now_hi: int, dense: bool, atoms: Array, iv: Array
+) -> tuple[Number, Number, Number, Number]:
+    """Return the first interval of an atom because of which a level is true within [now_lo,now_hi], where the intervals
+    of the atom end, and those times.
+
+    Return that end instead of an interval where there is none. `next_times` goes on from the next interval.
+    """
+    first, end = _open_intervals(atom, op, r_lo, r_hi, now_lo, atoms, iv)
+    i, lo, hi = next_times(first, end, op, r_lo, r_hi, now_lo, now_hi, dense, iv)
+    return i, end, lo, hi
 
 
 @inlined_kernel
@@ -156,12 +173,15 @@ def take_records(
     iv, meta, pieces, agenda = tables.iv, tables.meta, tables.pieces, tables.agenda
     recent, resumed, values, words = tables.recent, tables.resumed, tables.scratch[1], code.words
     turned, looked_at = False, position
+    if following_end == 0:
+        recent[0, 0] += 1
     while True:
         if position >= end:
             if following_end == 0:
                 return DONE, turned, position, end, following_end, later_end
             queue, following, turned = following, queue, not turned
             position, end, following_end, looked_at = 0, following_end, 0, 0
+            recent[0, 0] += 1
         tick()
         if position >= looked_at and meta[N_ATOMS] > FEW_ATOMS:
             looked_at = look_ahead(queue, position, end, preds, atoms, args, table, iv, meta, tables.ahead)
@@ -253,9 +273,12 @@ _SCOPE: dict[str, Any] = {
     "add_right": add_right,
     "erode_right": erode_right,
     "find_atom": find_atom,
+    "find_key": find_key,
+    "first_times": first_times,
+    "is_merged_head": is_merged_head,
     "next_times": next_times,
-    "open_intervals": open_intervals,
     "value": value,
+    "ARGS": ARGS,
     "LATEST": LATEST,
     "NEXT_DUE": NEXT_DUE,
     "NO_ROOM": NO_ROOM,

@@ -312,9 +312,17 @@ def is_merged(
 
     Return False where there is none; the place behind the end of the queue is then noted for it.
     """
-    n_head, head = words[plan + N_HEAD], words[plan + HEAD]
+    n_head = words[plan + N_HEAD]
     for i in range(n_head):
         values[i] = argument(words[plan + PLAN_SIZE + i], registers)
+    return is_merged_head(words[plan + HEAD], n_head, lo, hi, queue, end, values, recent)
+
+
+@inlined_kernel
+def is_merged_head(
+    head: int, n_head: int, lo: int, hi: int, queue: Array, end: int, values: Array, recent: Array
+) -> bool:
+    """Do what `is_merged` does, for a head whose arguments are in `values`."""
     slot = 1 + np.int64(hash_atom(head, values, 0, n_head) & np.uint64(recent.shape[0] - 2))
     if recent[slot, 0] == recent[0, 0]:
         at = recent[slot, 1]

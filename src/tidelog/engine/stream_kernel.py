@@ -84,6 +84,9 @@ ASKED = 1 << 14
 #: With at most this many facts every step forgets; with more, one in eight new facts triggers it.
 SMALL = 4096
 FEW = 1024  # Up to this many atoms that hold nowhere are left alone.
+#: Up to this many atoms that hold nowhere are left alone per interval that is held: facts that hold at every second
+#: time leave their atoms empty in between.
+EMPTY_PER_HELD = 3
 
 
 class Task(NamedTuple):
@@ -450,7 +453,7 @@ def take(
         taken[step, ANSWERS_END] = at[N_FOUND]
         step += 1
         at[PHASE] = BEGIN
-        if at[EMPTY] > FEW and at[EMPTY] > meta[HELD]:
+        if at[EMPTY] > FEW and at[EMPTY] > EMPTY_PER_HELD * meta[HELD]:
             return SPARSE, step, turned
         if at[N_FOUND] > MUCH:
             return ENOUGH, step, turned
