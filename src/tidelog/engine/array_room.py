@@ -20,7 +20,7 @@ def leave_room(count: int, before: int) -> int:
 
     What is held often grows to what it was again: then the array need not grow in many steps.
     """
-    return 64 + max(count, min(4 * count + _KEPT, before))
+    return 64 + max(count, min(8 * count + _KEPT, before))
 
 
 def enlarge(array: Array, rows: int) -> Array:
