@@ -36,7 +36,7 @@ from tidelog.language.syntax import Fact
 from tidelog.language.time_like import TimeLike, to_finite_time, to_time
 from tidelog.model import Answer, Model
 from tidelog.numeric.refinement import FinerGridNeeded
-from tidelog.timeline.grid import NEG_INF, POS_INF
+from tidelog.timeline.grid import NEG_INF
 from tidelog.timeline.interval import INF, Interval, TimelineName
 
 if TYPE_CHECKING:
@@ -181,12 +181,12 @@ def _answer(run: BatchRun, fact: Fact) -> Answer | Unsettled:
 
 
 def _fails_near(run: BatchRun, fact: Fact) -> bool:
-    """Return whether a fact without end does not even hold for a short time, which is easier to decide."""
+    """Return whether a fact with a long interval does not even hold for a short time, which is easier to decide."""
     assert run.span is not None
     lo, hi = run.span
-    if lo > NEG_INF and hi < POS_INF:
-        return False
     length = 2 * sum(part.reach for part in run.compiled.components)
+    if hi - lo <= length:
+        return False
     start = lo if lo > NEG_INF else min(hi, length) - length
     part = replace(run, span=(start, start + length))
     try:

@@ -143,9 +143,13 @@ def test_exit_codes_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_an_undecidable_fact_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.engine.repetition_search.MOST_ATTEMPTS", 0)
-    explanation = tl.explain(tl.Program.parse("A :- Diamondminus[2,2] A."), tl.Dataset.parse("A@0"), "A@1")
+    program = tl.Program.parse("A :- Diamondminus[2,2] A.")
+    explanation = tl.explain(program, tl.Dataset.parse("A@[0,2]"), "A@[0,inf)")
     assert explanation.answer is Answer.UNKNOWN
-    assert "it is not known whether A@1 holds" in str(explanation)
+    assert "it is not known whether A@[0,inf) holds" in str(explanation)
+    explanation = tl.explain(program, tl.Dataset.parse("A@0"), "A@1")
+    assert explanation.answer is Answer.NO
+    assert str(explanation).startswith("A@1 does not hold; why cannot be shown, since it could not be decided how A")
 
 
 def run_stream(remember: str | None) -> tuple[tl.Reasoner, list[tl.Fact]]:

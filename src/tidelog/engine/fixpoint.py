@@ -47,12 +47,13 @@ def solve(problem: Problem, until: Pair | None = None) -> dict[str, Extent]:
     about all time, so with them the span alone is looked at only where all time cannot be settled.
     """
     sweep = _choose_sweep(problem, until)
-    if sweep is not None and _is_near(problem, sweep) and not problem.violations and not _has_long_shifts(problem):
+    near, shifting = sweep is not None and _is_near(problem, sweep), _has_long_shifts(problem)
+    if near and not problem.violations and not shifting:
         return Evaluation(problem, sweep, until).solve()
     try:
         return Evaluation(problem, until=until).solve()
     except Unsettled:
-        if sweep is None:
+        if sweep is None or (shifting and not near):
             raise
         return Evaluation(problem, sweep, until).solve()
 
@@ -190,7 +191,7 @@ class Evaluation:
         # What repeats only after too many intervals is looked at around the span that is asked for.
         spans = [(NEG_INF, POS_INF)]
         if self.until is not None:
-            reach = 2 * sum(after.reach for after in self.compiled.components[place:])
+            reach = 2 * sum(after.reach + 2 * tick for after in self.compiled.components[place + 1 :])
             spans.append((max(self.until[0] - reach, NEG_INF), min(self.until[1] + reach, POS_INF)))
         solved = solve_shifts(runs, found, spans)
         if solved is None:

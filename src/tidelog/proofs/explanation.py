@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
+from tidelog.batch import decide
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
 from tidelog.errors import Undecided
@@ -128,7 +129,13 @@ def explain(
             explainer = build_explainer(None)
         return explain_fact(explainer, fact, depth)
     except Undecided as problem:
-        return Explanation(fact, Answer.UNKNOWN, notes=(problem.diagnostics[0].message,), style=style)
+        # A proof refers to the model for all time; whether the fact holds may be decided without.
+        reason = problem.diagnostics[0].message
+        answer, _ = decide(program, data, fact, timeline=timeline)
+        if answer is not Answer.UNKNOWN:
+            holds = "holds" if answer is Answer.YES else "does not hold"
+            reason = f"{style.fact(fact)} {holds}; why cannot be shown, since {reason}"
+        return Explanation(fact, answer, notes=(reason,), style=style)
 
 
 def explain_fact(explainer: Explainer, fact: Fact, depth: int | None = None) -> Explanation:
