@@ -229,6 +229,7 @@ def test_printed_rules_with_numbers_read_back_as_the_same(rule: Rule) -> None:
         ("A(X) :- P(X), start[0,5]{ Q(V) } > 3.", "TL118", 15, "start has no range"),
         ("A(X) :- P(X), duration[0,inf){ Q(V) } > 3.", "TL118", 15, "has no end"),
         ("A(L) :- P(X), L = duration[0,5]{ Q(V) } * 2.", "TL118", 19, "it can only be compared"),
+        ("A(L) :- L = duration[0,5]{ Q(V) }.", "TL101", 3, "L gets no value from it; compare it"),
         ("A(L) :- P(L), duration[0,5]{ Q(V) } >= L / 2.", "TL118", 15, "give the value a name: V = L / 2"),
         ("A(X) :- P(X), count{ Q(Y), count{ R(Y) } > 1 } > 3.", "TL118", 28, "an aggregate inside another"),
         ("A(X) :- P(X), count{ Q(Y) }.", "TL118", 15, "compare it: count{ P(X) } >= 3"),

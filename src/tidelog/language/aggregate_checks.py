@@ -13,6 +13,7 @@ from tidelog.language.syntax import (
     Condition,
     Expression,
     Operation,
+    Variable,
 )
 from tidelog.timeline.interval import INF
 
@@ -99,6 +100,18 @@ def diagnose_durations(condition: Condition) -> Iterator[Diagnostic]:
                 help = "give the value a name: V = L / 2, duration[0,1h]{ Hot(X) } >= V"
                 message = "a duration can only be compared with a number or a variable"
                 yield _malformed_aggregate(message, aggregate, help)
+
+
+def explain_duration(body: Iterable[BodyLiteral], name: str) -> str | None:
+    """Return help for a variable that shall get its value from a duration; None if it is not meant to."""
+    for literal in body:
+        if isinstance(literal, Condition) and literal.op == "=":
+            for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                duration = isinstance(other, Aggregate) and other.function is AggregateFunction.DURATION
+                if duration and isinstance(one, Variable) and one.name == name:
+                    example = "duration[0,1h]{ Hot(X) } >= 30min"
+                    return f"a duration changes continuously, so {name} gets no value from it; compare it: {example}"
+    return None
 
 
 def _is_plain(expression: Expression) -> bool:

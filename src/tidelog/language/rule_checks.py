@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tidelog.errors import Diagnostic
-from tidelog.language.aggregate_checks import body_aggregates, diagnose_durations
+from tidelog.language.aggregate_checks import body_aggregates, diagnose_durations, explain_duration
 from tidelog.language.bindings import (
     bound_anywhere,
     expression_variables,
@@ -76,7 +76,7 @@ def _diagnose_expanded(expanded: ExpandedRule) -> Iterator[Diagnostic]:
         malformed = [*diagnose_conditions(rule.body), *_diagnose_bare_variables(rule)]
         for problem in malformed or diagnose_safety(rule):
             name = problem.message.split()[1] if problem.code == "TL101" else ""
-            help = explain_left_operand(rule, name) if name else None
+            help = (explain_left_operand(rule, name) or explain_duration(rule.body, name)) if name else None
             if help is None and expanded.chosen and not _is_group(rule) and _is_bound_in_any(expanded, name):
                 help = "each alternative of `or` has to bind it"
             yield problem if help is None else replace(problem, help=help)
