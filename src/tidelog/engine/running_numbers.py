@@ -183,12 +183,17 @@ class RunningNumbers:
                 Rows(rows.args, *refine_pairs(rows.lo, rows.hi, factor)) for rows in self._arrived[step]
             ]
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that has to be remembered, as arrays."""
+    def state(self, *, tidy: bool = True) -> dict[str, NDArray[Any]]:
+        """Return everything that has to be remembered, as arrays that stay as they are.
+
+        To go on right after that costs less without `tidy`: aggregators then keep the room for what they drop.
+        """
         arrays: dict[str, NDArray[Any]] = {}
         for number, step in enumerate(self.form.aggregations):
             rows = Rows.concatenate(self._arrived[step], len(step.input.args))
-            arrays |= {f"numbers.{number}.{name}": a for name, a in self.steps.aggregators[step].state().items()}
+            aggregator = self.steps.aggregators[step]
+            own = aggregator.state(tidy=tidy) if isinstance(aggregator, Aggregator) else aggregator.state()
+            arrays |= {f"numbers.{number}.{name}": a for name, a in own.items()}
             arrays[f"arrived.{number}.args"] = rows.args
             arrays[f"arrived.{number}.times"] = np.array([rows.lo, rows.hi])
             arrays[f"arrived.{number}.until"] = np.array([self._until[step], step in self._outdated])

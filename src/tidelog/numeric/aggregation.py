@@ -120,11 +120,14 @@ class Aggregator:
         """Return how many rows the aggregator keeps or, where it keeps none of them, how many groups."""
         return len(self._later) + self._held.count()
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the aggregator keeps, as arrays from which `restore` resumes."""
+    def state(self, *, tidy: bool = True) -> dict[str, NDArray[Any]]:
+        """Return everything that the aggregator keeps, as arrays from which `restore` resumes.
+
+        What is not needed any more is dropped before, unless `tidy` is false.
+        """
         plan = self._held.state.plan
         return {
-            **self._held.save(self.until),
+            **self._held.save(self.until, tidy),
             "position": np.array([self.until, self.plan.denominator, plan[cells.NEAR], plan[cells.FAR]]),
             "later_args": self._later.args,
             "later_lo": self._later.lo,

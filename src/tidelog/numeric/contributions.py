@@ -183,9 +183,10 @@ class Contributions:
         self.forget_groups(force=True)
         counters[cells.RUNNING] = prune(state.running, state.ends, counters[cells.RUNNING], until)
 
-    def save(self, until: int) -> dict[str, NDArray[Any]]:
-        """Return all arrays that `load` needs."""
-        self._tidy(until)
+    def save(self, until: int, tidy: bool) -> dict[str, NDArray[Any]]:
+        """Return copies of all arrays that `load` needs; with `tidy`, without groups and rows that are not needed."""
+        if tidy:
+            self._tidy(until)
         state, counters, live = self.state, self.state.counters, self._live()
         return {
             "counters": counters.copy(),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import is_deletion, name_deletions, strip_mark
@@ -19,6 +21,7 @@ from tidelog.timeline.grid import POS_INF, Grid
 if TYPE_CHECKING:
     from tidelog.streaming.corrections import Corrections
 
+Int64s = NDArray[np.int64]
 Relations = dict[Key, Relation]
 
 
@@ -73,21 +76,31 @@ def name_late(corrections: Corrections, predicate: str, deleted: bool, rows: Rel
     return [FactGroup(name, Rows(one.args, one.lo, one.hi), grid) for one in ones]
 
 
-def select_started(corrections: Corrections, rows: Relations, after: int, until: int, last: int) -> Relations:
-    """Return the rows that start after a position, not after another, and do not begin to hold after `last`."""
-    found: Relations = {}
-    for key, relation in rows.items():
-        starts = corrections.start_positions(relation)
-        if (starts[1:] >= starts[:-1]).all():
-            first, stop = np.searchsorted(starts, [after, until], "right")
-            part = relation.cut(int(first), int(stop))
-        else:
-            part = relation.select((starts > after) & (starts <= until))
-        if last < POS_INF:
-            part = part.select(corrections.first_positions(part) <= last)
-        if len(part):
-            found[key] = part
-    return found
+@dataclass(frozen=True)
+class RowsByStart:
+    """Rows in order of their starts, which are grid positions."""
+
+    rows: Relations
+    starts: Mapping[Key, Int64s]
+
+    @staticmethod
+    def of(corrections: Corrections, rows: Relations) -> RowsByStart:
+        """Sort rows, which mostly are in order already."""
+        ordered, starts = dict(rows), {key: corrections.start_positions(r) for key, r in rows.items()}
+        for key, relation in rows.items():
+            if not (starts[key][1:] >= starts[key][:-1]).all():
+                order = np.argsort(starts[key], kind="stable")
+                ordered[key], starts[key] = relation.select(order), starts[key][order]
+        return RowsByStart(ordered, starts)
+
+    def select(self, after: int, until: int) -> Relations:
+        """Return the rows that start after a position, and not after another."""
+        found: Relations = {}
+        for key, relation in self.rows.items():
+            first, stop = np.searchsorted(self.starts[key], [after, until], "right").tolist()
+            if stop > first:
+                found[key] = relation.cut(first, stop)
+        return found
 
 
 def is_out_of_order(corrections: Corrections, rows: Relations, delay: int) -> bool:

@@ -6,6 +6,9 @@ it was given to the evaluation. A checkpoint at the end of an epoch holds its ro
 that were not given yet, because they start in the future, are pending.
 
 A deletion removes one row that is identical. If there is none, it waits for it.
+
+The ledger of views (`corrections.ledger`) finds every assertion in a hash table when it arrives. Most rows of a stream
+are never asked for again, so here they are only appended, in blocks, and searched for when a correction needs them.
 """
 
 from __future__ import annotations

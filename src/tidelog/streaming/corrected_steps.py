@@ -30,9 +30,9 @@ from tidelog.streaming.arrival_order import Arrived, Stand, arrange_arrivals, wi
 from tidelog.streaming.arrivals import (
     Arrivals,
     Relations,
+    RowsByStart,
     Touched,
     is_out_of_order,
-    select_started,
     separate_late,
     split_deletions,
 )
@@ -363,6 +363,8 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
     evaluation = corrections.evaluation
     done, count, may_speculate = 0, len(batch.counts), True
     known: Mark | None = None
+    # Where no row is behind the clock, each comes at its start.
+    by_start = RowsByStart.of(corrections, rows) if feed.stand.longest == 0 else None
     while done < count:
         held = evaluation.store.nbytes() + BYTES_PER_ROW * evaluation.count_rows()
         joins = evaluation.numbers is not None and not (feed.length or feed.is_merged)
@@ -374,7 +376,7 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
             found, taken, violated = run_joined(evaluation, batch, done, stop)
         else:
             found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
-        ahead = AheadInOrder(feed, batch, rows, arrival, mark, found, taken, done, done)
+        ahead = AheadInOrder(feed, batch, by_start or rows, arrival, mark, found, taken, done, done)
         if mark:
             reasoner.speculation = ahead
         try:
@@ -408,7 +410,7 @@ class AheadInOrder:
 
     feed: Feed
     batch: Batch
-    rows: Relations
+    rows: Relations | RowsByStart
     arrival: int
     before: Mark | None
     found: AnswerColumns
@@ -428,10 +430,11 @@ class AheadInOrder:
         """Note the rows and answers of the steps that were given out; return a mark of their end, if there is one."""
         todo, rows = self.batch.todo, self.rows
         clocks = todo.clocks.tolist()
-        if self.feed.stand.longest == 0:
-            # No row is behind the clock, so that each came at its start.
-            before = clocks[self.first - 1] if self.first else NEG_INF
-            rows = select_started(self.feed.corrections, rows, before, clocks[self.given - 1], self.feed.last)
+        if isinstance(rows, RowsByStart):
+            rows = rows.select(clocks[self.first - 1] if self.first else NEG_INF, clocks[self.given - 1])
+            if self.feed.last < POS_INF:
+                first_of = self.feed.corrections.first_positions
+                rows = {key: r.select(first_of(r) <= self.feed.last) for key, r in rows.items()}
         elif self.first or self.given < len(clocks) or self.feed.last < POS_INF:
             arrived = self.feed.arrived
             first = arrived.end_of(clocks[self.first - 1]) if self.first else self.arrival

@@ -39,7 +39,7 @@ def mark_evaluation(evaluation: Evaluation, numbers: bool = False) -> Mark:
     )
     state = None
     if numbers and evaluation.numbers is not None:
-        state = {name: array.copy() for name, array in evaluation.numbers.state().items()}
+        state = evaluation.numbers.state(tidy=False)
     return Mark(evaluation.store.copy(), evaluation.at.copy(), heap, pulled, state)
 
 
