@@ -38,7 +38,7 @@ from tidelog.streaming.key_replay import (
     repair_checkpoint,
 )
 from tidelog.streaming.marks import Mark, go_back, mark_evaluation
-from tidelog.streaming.query_evaluation import Evaluation
+from tidelog.streaming.query_evaluation import MANY_NAMES, Evaluation
 from tidelog.streaming.step_layout import Clock
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
@@ -434,8 +434,9 @@ class Corrections:
     def _mark_constants(self, used: NDArray[np.bool_]) -> None:
         self.ledger.mark_constants(used)
         self.answers.mark_constants(used)
-        for checkpoint in self.checkpoints:
-            checkpoint.mark_constants(self.evaluation, used)
+        if len(used) - np.count_nonzero(used) >= MANY_NAMES:  # otherwise, they all stay
+            for checkpoint in self.checkpoints:
+                checkpoint.mark_constants(self.evaluation, used)
 
     @contextmanager
     def at_oldest_checkpoint(self) -> Iterator[None]:
