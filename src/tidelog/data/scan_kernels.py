@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from tidelog.data.number_scanner import (
     LOCAL,
-    MAX_DIGITS,
     MINUS_INF,
     NOT_UNDERSTOOD,
     NUMBER,
@@ -21,7 +20,6 @@ from tidelog.data.number_scanner import (
     ZONED,
     Bytes,
     byte,
-    is_digit,
     read_time,
 )
 from tidelog.data.relation import Ids, Times
@@ -264,54 +262,9 @@ def _store_end(rows: Rows, which: int, numerator: int, denominator: int, kind: i
 
 
 @inlined_kernel
-def _read_whole(data: Bytes, start: int, end: int) -> tuple[int, int]:
-    """Read a whole number of digits only, followed by the end of a line, a comma or a bracket that closes.
-
-    Return the position after it, or `start` where it is anything else, and the number.
-    """
-    i, value = start, 0
-    while i < end and is_digit(byte(data, i)):
-        value = value * 10 + byte(data, i) - 48
-        i += 1
-    c = byte(data, i) if i < end else _NL
-    if i > start + MAX_DIGITS or (c != _NL and c != _COMMA and c != _SQUARE_CLOSE and c != _CLOSE):
-        return start, 0
-    return i, value
-
-
-@inlined_kernel
-def _read_whole_interval(data: Bytes, i: int, end: int, rows: Rows, row: int) -> int:
-    """Read what most facts have, a whole number or an interval of two without spaces, into the row's `lo` and `hi`.
-
-    Return the position after it, or `i` where the time is written in another way.
-    """
-    opening = byte(data, i) if i < end else _NL
-    first = i + 1 if opening in (_SQUARE, _OPEN) else i
-    after, lo = _read_whole(data, first, end)
-    if after == first:
-        return i
-    hi, open_lo, open_hi = lo, 0, 0
-    if first > i:
-        if after == end or byte(data, after) != _COMMA:
-            return i
-        first = after + 1
-        after, hi = _read_whole(data, first, end)
-        if after in (first, end) or byte(data, after) not in (_SQUARE_CLOSE, _CLOSE):
-            return i
-        open_lo, open_hi = 1 if opening == _OPEN else 0, 1 if byte(data, after) == _CLOSE else 0
-        after += 1
-    rows.counts[DATES] |= 2
-    rows.lo[row], rows.hi[row] = 2 * lo + open_lo, 2 * hi - open_hi
-    return after
-
-
-@inlined_kernel
 def _read_interval(data: Bytes, i: int, end: int, classes: Bytes, rows: Rows, row: int) -> int:
     """Read a time point or an interval into the row's `lo` and `hi`; return the position after it, or -1."""
     i = _skip_spaces(data, i, end, classes)
-    after = _read_whole_interval(data, i, end, rows, row)
-    if after > i:
-        return after
     if i == end or (byte(data, i) != _SQUARE and byte(data, i) != _OPEN):
         i, numerator, denominator, kind = read_time(data, i, end)
         if kind in (NOT_UNDERSTOOD, PLUS_INF, MINUS_INF):
