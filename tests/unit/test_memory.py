@@ -318,3 +318,19 @@ def test_what_a_recursion_derives_for_later_does_not_grow_with_density(rules: st
             most[dense, memory] = max(words)
         assert found["bounded"] == found["generic"]
     assert most[256, "bounded"] <= 1200
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "Boxplus[2,2] C :- Boxminus[1/2,1/2] C Since[3,3] Diamondminus[1,2) C.",
+        "Boxplus[2,2] C :- Diamondminus[1/2,1/2] C Since[3,3] Diamondminus[1,1] C.",
+    ],
+)
+def test_what_a_recursion_puts_off_still_touches_what_is_kept(rules: str) -> None:
+    """At 4 the left operand ends exactly at the present, and the fact that continues it begins right after it."""
+    for clocks in ((4,), (1, 2, 4, 5, 8, 9, 13), tuple(range(1, 20))):
+        reasoner = tl.Reasoner(tl.Program.parse(rules), "C", background=tl.Dataset.parse("C@(-inf,1)"))
+        found = [str(fact.interval) for clock in clocks for fact in reasoner.push(clock, [])]
+        found += [str(fact.interval) for fact in reasoner.finish(20).answers]
+        assert found == ["(-inf,20]"], clocks

@@ -5,7 +5,7 @@ timeline) and gives a frozen `CompiledProgram`, the only form of a program that 
 depend on how many facts there are, so they are chosen later, when those numbers are known (`order_joins`, `encode`).
 
 The passes: `validate`, `stratify`, `choose_grid`, `flatten`, `prune`, `normalise_streams`, `collect_arities`,
-`bound_memory`, `group_components`, `standing_facts`; then, per component, `order_joins` and `encode`.
+`group_components`, `bound_memory`, `standing_facts`; then, per component, `order_joins` and `encode`.
 
 Read `passes.py` first, then `compiled_program.py`. Besides the passes: `flat_rules` (rules in normal form, as data),
 `opcodes` (the words of encoded plans), `prepare_facts` (from users' data to the grid, for every engine), `plan_text`

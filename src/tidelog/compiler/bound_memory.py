@@ -114,9 +114,11 @@ def compute_bounds(
 
 
 def _compute_delays(compiled: CompiledProgram, agenda: AbstractSet[int]) -> dict[str, int]:
-    # Facts of any predicate that the user wrote may be in the input, so none of them is complete before its time.
+    # Facts of any predicate that the user wrote may be in the input, so none of them is complete before its time. Nor
+    # is a recursive one: its facts that begin after the present are put off.
     rules = compiled.rules
-    delay = {name: NEG_INF if is_hidden(name) and not is_violation(name) else 0 for name in compiled.arities}
+    early = {name for name in compiled.arities if is_hidden(name) and not is_violation(name)} - compiled.recursive
+    delay = {name: NEG_INF if name in early else 0 for name in compiled.arities}
     heads = {rule.predicate for rule in rules} | {head for head, _ in compiled.numeric_edges}
     delay |= {name: 0 for name in delay if name not in heads}
     for turn in range(len(delay) + 2):

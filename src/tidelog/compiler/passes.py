@@ -39,8 +39,8 @@ PASSES: tuple[Pass, ...] = (
     prune_to_query,
     normalise_for_streams,
     collect_arities,
-    bound_memory,
     group_components,
+    bound_memory,
     choose_standing,
 )
 
