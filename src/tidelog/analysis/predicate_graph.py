@@ -138,10 +138,10 @@ def find_predicate_components(rules: Iterable[Rule]) -> list[Component]:
 def find_denied_recursions(rules: Sequence[Rule]) -> set[str]:
     """Return the predicates that depend on themselves through a negation or an aggregate."""
     found: set[str] = set()
+    reads = _collect_reads(rules)
     for component in find_predicate_components(rules):
         inside = set(component.predicates)
-        own = (rule for rule in rules if (head := head_atom(rule)) is not None and head.predicate in inside)
-        if any(denied and atom.predicate in inside for rule in own for atom, denied in body_atoms(rule)):
+        if any(denied and name in inside for head in inside for name, denied in reads.get(head, ())):
             found |= inside
     return found
 
@@ -156,13 +156,20 @@ def _dependency_graph(rules: Iterable[Rule]) -> dict[str, list[str]]:
     return graph
 
 
-def find_strata(rules: tuple[Rule, ...]) -> list[tuple[str, ...]]:
-    """Return the predicates of heads by stratum, lowest first; those of one component are in one stratum."""
-    level: dict[str, int] = {}
+def _collect_reads(rules: Iterable[Rule]) -> dict[str, set[tuple[str, bool]]]:
+    """Return the predicates that the rules of each head read, each with whether a negation or an aggregate reads it."""
     reads: dict[str, set[tuple[str, bool]]] = {}
     for rule in rules:
         if head := head_atom(rule):
-            reads.setdefault(head.predicate, set()).update((atom.predicate, no) for atom, no in body_atoms(rule))
+            own = reads.setdefault(head.predicate, set())
+            own.update((atom.predicate, denied) for atom, denied in body_atoms(rule))
+    return reads
+
+
+def find_strata(rules: tuple[Rule, ...]) -> list[tuple[str, ...]]:
+    """Return the predicates of heads by stratum, lowest first; those of one component are in one stratum."""
+    level: dict[str, int] = {}
+    reads = _collect_reads(rules)
     for component in find_predicate_components(rules):
         inside = set(component.predicates)
         height = 0

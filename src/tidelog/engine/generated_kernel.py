@@ -113,10 +113,10 @@ def next_times(
 def first_times(
     atom: int, op: int, r_lo: int, r_hi: int, now_lo: int, now_hi: int, dense: bool, atoms: Array, iv: Array
 ) -> tuple[Number, Number, Number, Number]:
-    """Return the first interval of an atom because of which a level is true within [now_lo,now_hi], where the intervals
-    of the atom end, and those times.
+    """Find the first interval of an atom that makes a level true within [now_lo,now_hi].
 
-    Return that end instead of an interval where there is none. `next_times` goes on from the next interval.
+    Return the interval, the end of the atom's intervals, and the times at which the level is true. Return the end
+    instead of an interval where there is none. `next_times` goes on from the next interval.
     """
     first, end = _open_intervals(atom, op, r_lo, r_hi, now_lo, atoms, iv)
     i, lo, hi = next_times(first, end, op, r_lo, r_hi, now_lo, now_hi, dense, iv)

@@ -48,7 +48,7 @@ class Effort:
 #: When a search gives up: at a time of `monotonic`, after some effort, or never.
 Deadline = float | Effort | None
 
-#: Steps that a call of the solver and each of its conflicts count as: about as long as adding so many rules takes.
+#: A call of the solver, and each of its conflicts, counts as this many steps: it takes as long as adding 20 rules.
 _STEPS_PER_CONFLICT = 20
 
 
