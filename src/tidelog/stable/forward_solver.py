@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tidelog.compiler.flat_rules import Pair
 from tidelog.language.hidden_predicates import hidden_name, is_hidden
 from tidelog.stable.given_atoms import build_given_atoms
-from tidelog.stable.grounding import GroundAtom, GroundComponent, Grounding, GroundLiteral, GroundRule, split_components
+from tidelog.stable.grounding import GroundAtom, GroundComponent, GroundLiteral, GroundRule, split_components
 from tidelog.stable.initial_windows import InitialWindows, find_initial_windows
 from tidelog.stable.normal_form import ForwardProgram, OperatorKind, shift_end
 from tidelog.stable.problem import Problem
@@ -34,8 +34,7 @@ class ForwardSolver:
 
     def __init__(self, problem: Problem, program: ForwardProgram, limit: SearchLimit) -> None:
         self.problem, self.program, self.limit = problem, program, limit
-        self.grounding = Grounding(program.rules, problem.data.symbols)
-        self.grounding.add(problem.facts)
+        self.grounding = problem.ground(program.rules)
         self._machines: dict[ComponentShape, SliceMachine] = {}
         self._initial_windows: dict[tuple[ComponentShape, int], InitialWindows] = {}
 

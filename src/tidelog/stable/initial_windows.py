@@ -29,7 +29,7 @@ from itertools import permutations, product
 from typing import TypeVar
 
 from tidelog.analysis.predicate_graph import strongly_connected_components
-from tidelog.stable.clingo_control import create_control
+from tidelog.stable.clingo_control import create_ground_control
 from tidelog.stable.clingo_encoding import FALSE, TRUE, ClingoEncoding
 from tidelog.stable.grounding import GroundLiteral, GroundRule
 from tidelog.stable.normal_form import OperatorKind
@@ -151,43 +151,48 @@ def _find_windows_with_clingo(machine: SliceMachine, held: int, free: int, limit
     length = max(machine.retention)
     end = 2 * length + 1
 
-    def at(atom: int, time: int) -> str:
+    timed: dict[tuple[int, int], int] = {}
+
+    def at(atom: int, time: int) -> int:
         if held >> atom & 1:
             return TRUE
-        return f"s({atom},{time})" if free >> atom & 1 else FALSE
+        if not free >> atom & 1:
+            return FALSE
+        return timed.get((atom, time)) or timed.setdefault((atom, time), encoding.create_atom())
 
-    text = ClingoEncoding(at, 1, end, 0, 0)
-    text.lines += [f"{{ s({atom},1..{length}) }}." for atom in bit_positions(free)]
-    for number, head, body in machine.shape.rules:
-        if head >= 0 and not free >> head & 1:
-            continue
-        rule = GroundRule(number, head, tuple(GroundLiteral(*literal) for literal in body))
-        for time in range(length + 1, end):
-            text.add_rule(rule, time, at(head, time) if head >= 0 else "")
+    encoding = ClingoEncoding(at, 1, end, 0, 0)
+    for atom in bit_positions(free):
+        for time in range(1, length + 1):
+            encoding.add_choice(at(atom, time))
+    rules = [
+        GroundRule(number, head, tuple(GroundLiteral(*literal) for literal in body))
+        for number, head, body in machine.shape.rules
+        if head < 0 or free >> head & 1
+    ]
+    encoding.add_rules((rule, range(length + 1, end)) for rule in rules)
     flags = [
-        text.encode_literal(GroundLiteral(flag.kind, flag.atom, flag.distance, POS_INF, False, flag.left), end)
+        encoding.encode_literal(GroundLiteral(flag.kind, flag.atom, flag.distance, POS_INF, False, flag.left), end)
         for flag in machine.flags
     ]
-    text.lines += [f"flag({i}) :- {name}." for i, name in enumerate(flags) if name != FALSE]
-    text.lines += [
-        f"#project s({atom},{t}) : s({atom},{t})." for atom in bit_positions(free) for t in range(length + 1, end)
-    ]
-    solver = create_control(["--models=0", "--project=project"])
-    solver.add("base", [], "\n".join([*text.lines, "#project flag/1.", "#show s/2.", "#show flag/1."]))
-    solver.ground([("base", [])])
+    shown = [at(atom, time) for atom in bit_positions(free) for time in range(length + 1, end)]
+    encoding.project([*shown, *(flag for flag in flags if flag not in (TRUE, FALSE))])
+    solver = create_ground_control(["--models=0", "--project=project"], encoding.text())
     with solver.solve(yield_=True) as handle:
         for number, model in enumerate(handle):
             limit.count_windows(1)
             if number == MOST_CLINGO_WINDOWS:
                 raise limit.build_undecided(f"more than {MOST_CLINGO_WINDOWS:,} windows are possible before the data")
-            symbols = {(s.name, *(a.number for a in s.arguments)) for s in model.symbols(shown=True)}
             histories = [
                 mask
                 if held >> atom & 1
-                else sum(1 << d for d in range(machine.retention[atom]) if ("s", atom, end - 1 - d) in symbols)
+                else sum(
+                    1 << d
+                    for d in range(machine.retention[atom])
+                    if free >> atom & 1 and model.is_true(at(atom, end - 1 - d))
+                )
                 for atom, mask in zip(machine.slots, machine.masks, strict=True)
             ]
-            yield (*histories, sum(1 << i for i in range(len(flags)) if ("flag", i) in symbols))
+            yield (*histories, sum(1 << i for i, flag in enumerate(flags) if flag != FALSE and model.is_true(flag)))
 
 
 class _LoopSearch:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from math import ceil, floor
 
 import numpy as np
@@ -20,7 +21,8 @@ from tidelog.language.fact_text import format_fact
 from tidelog.language.hidden_predicates import ALWAYS
 from tidelog.language.program import Program, require_program
 from tidelog.language.syntax import Condition, Fact
-from tidelog.stable.grounding import GroundAtom
+from tidelog.stable.grounding import GroundAtom, Grounding
+from tidelog.stable.normal_form import NormalRule
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import Interval, Time, TimelineName
 from tidelog.timeline.time_sets import coalesce
@@ -35,6 +37,15 @@ class Problem:
     compiled: CompiledProgram
     data: Dataset
     facts: dict[GroundAtom, tuple[Pair, ...]]
+    _groundings: dict[tuple[NormalRule, ...], Grounding] = field(default_factory=dict)
+
+    def ground(self, rules: Iterable[NormalRule]) -> Grounding:
+        """Return the instances of rules over the data, which are computed once."""
+        rules = tuple(rules)
+        if rules not in self._groundings:
+            self._groundings[rules] = Grounding(rules, self.data.symbols)
+            self._groundings[rules].add(self.facts)
+        return self._groundings[rules]
 
     @property
     def program(self) -> Program:

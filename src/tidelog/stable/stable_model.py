@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from tidelog.compiler.flat_rules import Pair
@@ -136,10 +136,11 @@ class StableModel:
         return RepeatedFacts(Fraction(repetition.at), Fraction(repetition.every), tuple(self._facts(repetition.pairs)))
 
     def _facts(self, pairs_by_atom: Sequence[Sequence[Pair]]) -> Iterator[Fact]:
+        to_interval = cache(GRID.to_interval)  # many atoms hold at the same times
         for atom, pairs in zip(self._histories, pairs_by_atom, strict=True):
             if pairs:
                 values = self._values(atom)
-                yield from (Fact(atom[0], values, GRID.to_interval(*pair)) for pair in pairs)
+                yield from (Fact(atom[0], values, to_interval(*pair)) for pair in pairs)
 
     def _values(self, atom: GroundAtom) -> tuple[Value, ...]:
         return tuple(self._symbols.value(a) for a in atom[1])

@@ -21,11 +21,11 @@ from itertools import chain, islice
 
 from tidelog.compiler.flat_rules import Pair
 from tidelog.language.hidden_predicates import is_hidden
-from tidelog.stable.clingo_control import add_costs, add_ground_rules, create_control
-from tidelog.stable.clingo_encoding import FALSE, TRUE, At, ClingoEncoding
+from tidelog.stable.clingo_control import create_ground_control
+from tidelog.stable.clingo_encoding import FALSE, NO_HEAD, TRUE, ClingoEncoding
 from tidelog.stable.folded_interpretation import FoldedTimeline
 from tidelog.stable.foundedness import FoundednessCheck
-from tidelog.stable.grounding import GroundAtom, GroundComponent, Grounding, split_components
+from tidelog.stable.grounding import GroundAtom, GroundComponent, GroundRule, split_components
 from tidelog.stable.normal_form import normalise
 from tidelog.stable.problem import Problem
 from tidelog.stable.question import Question
@@ -43,6 +43,8 @@ _MOST_CANDIDATES = 500
 
 #: A model of a component as pairs of atom and time; restricted to the visible atoms in LO..HI, its appearance.
 _AtomTimes = frozenset[tuple[int, int]]
+#: The numbers that atoms have at times in a clingo program.
+_TimedAtoms = dict[tuple[int, int], int]
 
 
 class TwoWaySolver:
@@ -52,8 +54,7 @@ class TwoWaySolver:
 
     def __init__(self, problem: Problem, limit: SearchLimit, *, bounded_only: bool = False) -> None:
         self.problem, self.limit, self._bounded_only = problem, limit, bounded_only
-        self.grounding = Grounding(normalise(problem.rules), problem.data.symbols)
-        self.grounding.add(problem.facts)
+        self.grounding = problem.ground(normalise(problem.rules))
 
     def solve(self, lo: int, hi: int, question: Question | None = None) -> Iterator[TwoWayComponent]:
         """Yield the components, each of which searches for its models when asked for them."""
@@ -141,7 +142,7 @@ class TwoWayComponent:
         if self.is_bounded:
             timeline = next(self._list_sizes()).timeline
             self._require_few_points(timeline)
-            pairs = self._find_consequences(self._encode(timeline), brave)
+            pairs = self._find_consequences(timeline, brave)
         else:
             for trace in self.traces():
                 model = {
@@ -156,7 +157,11 @@ class TwoWayComponent:
             yield time, time, sum(1 << i for i, atom in enumerate(self.component.derived) if (atom, time) in pairs)
 
     def is_given(self, atom: int, time: int) -> bool:
-        return any(lo <= time <= hi for lo, hi in self.facts.get(atom, ()))
+        # A loop: `any` takes twice as long.
+        for lo, hi in self.facts.get(atom, ()):  # noqa: SIM110
+            if lo <= time <= hi:
+                return True
+        return False
 
     def is_possible(self, atom: int, time: int) -> bool:
         bounds = self.time_bounds.get(atom)
@@ -196,26 +201,31 @@ class TwoWayComponent:
         timeline = next(self._list_sizes()).timeline
         self._require_few_points(timeline)
         self.limit.activity = f"searching for models from {timeline.first} to {timeline.last}"
-        text = self._encode(timeline)
-        shown = self._name_shown(text.at)
-        text.lines += [f"#project {name}." for name in shown]
-        options = ["--models=0", "--project=project"] if shown else ["--models=1"]
+        encoding, timed = self._encode(timeline)
+        shown = self._find_shown(timed)
+        options = ["--models=1"]
+        if shown:
+            encoding.project(list(shown))
+            options = ["--models=0", "--project=project"]
         by_atom = {self.component.derived[i]: weight for i, weight in (weights or {}).items()}
-        costs = {name: by_atom[atom] for name, (atom, _) in shown.items() if atom in by_atom}
+        costs = {literal: by_atom[atom] for literal, (atom, _) in shown.items() if atom in by_atom}
         if costs:
-            options.append(f"--opt-mode=enum,{self._find_least_cost(text.lines, costs)}")
-        for model in self._solve_text(text.lines, options, costs):
+            encoding.minimise(costs)
+            options.append(f"--opt-mode=enum,{self._find_least_cost(encoding)}")
+        for model in self._solve(encoding, timed, options):
             yield self._build_trace(model, timeline)
 
-    def _name_shown(self, at: At) -> dict[str, tuple[int, int]]:
-        """Return the names of the visible atoms in LO..HI that may hold, with the atom and its time."""
+    def _find_shown(self, timed: _TimedAtoms) -> dict[int, tuple[int, int]]:
+        """Return the literals of the visible atoms in LO..HI that may hold, with the atom and its time."""
         pairs = [(self.component.derived[i], time) for i in self.visible for time in range(self.lo, self.hi + 1)]
-        return {name: pair for pair in pairs if (name := at(*pair)) != FALSE}
+        return {timed[pair]: pair for pair in pairs if pair in timed}
 
-    def _find_consequences(self, text: ClingoEncoding, brave: bool) -> set[tuple[int, int]]:
-        """Return the visible atoms in LO..HI that hold in some, or in all, stable models of a program."""
-        solver = create_control(["--models=0", f"--enum-mode={'brave' if brave else 'cautious'}"])
-        add_ground_rules(solver, text.lines, self._name_shown(text.at))
+    def _find_consequences(self, timeline: FoldedTimeline, brave: bool) -> set[tuple[int, int]]:
+        """Return the visible atoms in LO..HI that hold in some, or in all, stable models of a bounded component."""
+        encoding, timed = self._encode(timeline)
+        encoding.show(self._find_shown(timed))
+        mode = "brave" if brave else "cautious"
+        solver = create_ground_control(["--models=0", f"--enum-mode={mode}"], encoding.text())
         pairs: set[tuple[int, int]] = set()
         with solver.solve(yield_=True) as handle:
             for model in handle:  # each one is better than the one before; the last one is final
@@ -256,78 +266,77 @@ class TwoWayComponent:
 
     def _find_candidates(self, timeline: FoldedTimeline, known: list[_AtomTimes]) -> Iterator[_AtomTimes]:
         """Yield stable models of the folded program that differ visibly from those known."""
-        text = self._encode(timeline)
-        text.lines += self._exclude(text.at, known)
-        yield from self._solve_text(text.lines, [f"--models={_MOST_CANDIDATES}"])
+        encoding, timed = self._encode(timeline)
+        self._exclude(encoding, known)
+        yield from self._solve(encoding, timed, [f"--models={_MOST_CANDIDATES}"])
 
-    def _encode(self, timeline: FoldedTimeline) -> ClingoEncoding:
-        """Encode the program over a folded range, with only the models in question."""
+    def _encode(self, timeline: FoldedTimeline) -> tuple[ClingoEncoding, _TimedAtoms]:
+        """Encode the program over a folded range, with only the models in question; return the numbers of its atoms."""
         reach = self.reach
-        names: dict[tuple[int, int], str] = {}
+        timed: _TimedAtoms = {}
 
-        def at(atom: int, time: int) -> str:
-            name = names.get((atom, time))
-            if name is None:
-                if atom not in self.derived:
-                    name = TRUE if self.is_given(atom, time) else FALSE
-                else:
-                    name = f"s({atom},{timeline.fold(time)})" if self.is_possible(atom, time) else FALSE
-                names[atom, time] = name
-            return name
-
-        text = ClingoEncoding(at, timeline.first, timeline.last, timeline.left, timeline.right)
-        for time in range(timeline.first - reach - timeline.left, timeline.last + reach + timeline.right + 1):
-            for rule in self.component.rules:
-                if rule.head < 0:
-                    text.add_rule(rule, time, "")
-                elif self.is_possible(rule.head, time):
-                    text.add_rule(rule, time, at(rule.head, time))
-            for atom in self.component.derived:
-                if self.is_given(atom, time):
-                    text.lines.append(f"{at(atom, time)}.")
-        for atom in self.component.derived:
-            for k in range(reach):
-                for one, other in ((k, k + timeline.left), (-k - 1, -k - 1 - timeline.right)):
-                    start = timeline.first if one >= 0 else timeline.last + 1
-                    text.lines += _require_equal(at(atom, start + one), at(atom, start + other))
-        text.lines += self._encode_question(at, timeline)
-        return text
-
-    def _may_have_others(self, middle: Pair, known: list[_AtomTimes]) -> bool:
-        """Tell whether there may be models that differ visibly from those known."""
-        first, last = middle
-        outside: set[str] = set()
-
-        def at(atom: int, time: int) -> str:
+        def at(atom: int, time: int) -> int:
+            literal = timed.get((atom, time))
+            if literal is not None:
+                return literal
             if atom not in self.derived:
                 return TRUE if self.is_given(atom, time) else FALSE
             if not self.is_possible(atom, time):
                 return FALSE
-            text = f"s({atom},{time})"
+            folded = atom, timeline.fold(time)
+            return timed.get(folded) or timed.setdefault(folded, encoding.create_atom())
+
+        encoding = ClingoEncoding(at, timeline.first, timeline.last, timeline.left, timeline.right)
+        first, last = timeline.first - reach - timeline.left, timeline.last + reach + timeline.right
+        self._add_program(encoding, first, last)
+        for atom in self.component.derived:
+            for k in range(reach):
+                for one, other in ((k, k + timeline.left), (-k - 1, -k - 1 - timeline.right)):
+                    start = timeline.first if one >= 0 else timeline.last + 1
+                    _require_equal(encoding, at(atom, start + one), at(atom, start + other))
+        self._encode_question(encoding, timeline)
+        return encoding, timed
+
+    def _add_program(self, encoding: ClingoEncoding, first: int, last: int) -> None:
+        """Add the instances of the rules, and the facts, from one time to another."""
+        ranges: list[tuple[GroundRule, range]] = []
+        for rule in self.component.rules:
+            lo, hi = (first, last) if rule.head < 0 else self.time_bounds.get(rule.head, (POS_INF, NEG_INF))
+            ranges.append((rule, range(max(first, lo), min(last, hi) + 1)))
+        encoding.add_rules(ranges)
+        for atom in self.component.derived:
+            for lo, hi in self.facts.get(atom, ()):
+                for time in range(max(first, lo), min(last, hi) + 1):
+                    encoding.add(encoding.at(atom, time), ())
+
+    def _may_have_others(self, middle: Pair, known: list[_AtomTimes]) -> bool:
+        """Tell whether there may be models that differ visibly from those known."""
+        first, last = middle
+        timed: _TimedAtoms = {}
+
+        def at(atom: int, time: int) -> int:
+            if atom not in self.derived:
+                return TRUE if self.is_given(atom, time) else FALSE
+            if not self.is_possible(atom, time):
+                return FALSE
+            return timed.get((atom, time)) or timed.setdefault((atom, time), encoding.create_atom())
+
+        encoding = ClingoEncoding(at, first - self.reach - 1, last + self.reach + 1, 0, 0)
+        self._add_program(encoding, first, last)
+        self._encode_question(encoding, middle)
+        self._exclude(encoding, known)
+        for (_, time), literal in timed.items():
             if not first <= time <= last:
-                outside.add(text)
-            return text
+                encoding.add_choice(literal)
+        return next(self._solve(encoding, timed, ["--models=1"]), None) is not None
 
-        text = ClingoEncoding(at, first - self.reach - 1, last + self.reach + 1, 0, 0)
-        for time in range(first, last + 1):
-            for rule in self.component.rules:
-                if rule.head < 0:
-                    text.add_rule(rule, time, "")
-                elif self.is_possible(rule.head, time):
-                    text.add_rule(rule, time, at(rule.head, time))
-            text.lines += [f"{at(atom, time)}." for atom in self.component.derived if self.is_given(atom, time)]
-        text.lines += self._encode_question(at, middle)
-        text.lines += self._exclude(at, known)
-        text.lines += [f"{{ {name} }}." for name in sorted(outside)]
-        return next(self._solve_text(text.lines, ["--models=1"]), None) is not None
-
-    def _encode_question(self, at: At, times: FoldedTimeline | Pair) -> list[str]:
-        """Return lines that leave only the models in question.
+    def _encode_question(self, encoding: ClingoEncoding, times: FoldedTimeline | Pair) -> None:
+        """Leave only the models in question.
 
         `times` is a folded timeline, or a range outside of which nothing is known: there the question stays open.
         """
         if self.question is None:
-            return []
+            return
         atom = next(n for n, a in zip(self.component.derived, self.atoms, strict=False) if a == self.question.atom)
         lo, hi = self.question.interval
         if isinstance(times, FoldedTimeline):
@@ -335,31 +344,31 @@ class TwoWayComponent:
         else:
             points = list(range(max(lo, times[0]), min(hi, times[1]) + 1))
             is_open = lo < times[0] or hi > times[1]
-        texts = [at(atom, time) for time in points]
+        literals = [encoding.at(atom, time) for time in points]
         if not self.question.fails:
-            return [f":- not {text}." if text not in (TRUE, FALSE) else ":- ." for text in texts if text != TRUE]
-        lines = [f"fails :- not {text}." if text != FALSE else "fails." for text in texts if text != TRUE]
+            for literal in literals:
+                encoding.add(NO_HEAD, [-literal])
+            return
+        fails = encoding.create_atom()
+        for literal in literals:
+            encoding.add(fails, [-literal])
         if is_open:
-            lines.append("{ fails }.")
-        return [*lines, ":- not fails."]
+            encoding.add_choice(fails)
+        encoding.add(NO_HEAD, [-fails])
 
-    def _exclude(self, at: At, known: list[_AtomTimes]) -> list[str]:
-        """Return constraints that exclude every known appearance."""
-        lines = []
+    def _exclude(self, encoding: ClingoEncoding, known: list[_AtomTimes]) -> None:
+        """Exclude every known appearance."""
         for appearance in known:
             body = []
             for i in self.visible:
                 for time in range(self.lo, self.hi + 1):
-                    text = at(self.component.derived[i], time)
-                    if text != FALSE:
-                        body.append(text if (self.component.derived[i], time) in appearance else f"not {text}")
-            lines.append(f":- {', '.join(body)}.")
-        return lines
+                    literal = encoding.at(self.component.derived[i], time)
+                    body.append(literal if (self.component.derived[i], time) in appearance else -literal)
+            encoding.add(NO_HEAD, body)
 
-    def _find_least_cost(self, lines: list[str], costs: Mapping[str, int]) -> int:
+    def _find_least_cost(self, encoding: ClingoEncoding) -> int:
         """Return what the cheapest stable models of a clingo program, which has one, cost."""
-        solver = create_control(["--models=0", "--opt-mode=opt"])
-        add_costs(solver, add_ground_rules(solver, lines), costs)
+        solver = create_ground_control(["--models=0", "--opt-mode=opt"], encoding.text())
         least = 0
         with solver.solve(yield_=True) as handle:
             for model in handle:  # each one is cheaper than the one before
@@ -368,19 +377,15 @@ class TwoWayComponent:
                 (least,) = model.cost
         return least
 
-    def _solve_text(
-        self, lines: list[str], options: list[str], costs: Mapping[str, int] | None = None
-    ) -> Iterator[_AtomTimes]:
+    def _solve(self, encoding: ClingoEncoding, timed: _TimedAtoms, options: list[str]) -> Iterator[_AtomTimes]:
         """Yield the stable models of a clingo program that the options ask for."""
-        solver = create_control(options)
-        atoms = add_ground_rules(solver, lines)
-        add_costs(solver, atoms, costs or {})
-        timed = [(_parse_timed_atom(name), atom) for name, atom in atoms.items() if name[0] == "s"]
+        solver = create_ground_control(options, encoding.text())
         with solver.solve(yield_=True) as handle:
             for model in handle:
                 self.limit.count_windows(1)
                 self.limit.report_progress()
-                yield frozenset([pair for pair, atom in timed if model.is_true(atom)])
+                holds = model.is_true
+                yield frozenset([pair for pair, literal in timed.items() if holds(literal)])
 
     def _is_founded(self, model: _AtomTimes, timeline: FoldedTimeline) -> bool:
         """Tell whether everything in a model can be derived."""
@@ -401,19 +406,8 @@ class TwoWayComponent:
         return Trace(timeline.first, slices, timeline.left, timeline.right)
 
 
-def _parse_timed_atom(name: str) -> tuple[int, int]:
-    """Return the atom and the time of `s(atom,time)`."""
-    atom, time = name[2:-1].split(",")
-    return int(atom), int(time)
-
-
-def _require_equal(one: str, other: str) -> list[str]:
-    """Return constraints that make two texts equivalent."""
-    if one == other:
-        return []
-    sides = ((one, other), (other, one))
-    return [
-        ":- " + ", ".join(([] if a == TRUE else [a]) + ([] if b == FALSE else [f"not {b}"])) + "."
-        for a, b in sides
-        if a != FALSE and b != TRUE
-    ]
+def _require_equal(encoding: ClingoEncoding, one: int, other: int) -> None:
+    """Make two literals equivalent."""
+    if one != other:
+        encoding.add(NO_HEAD, [one, -other])
+        encoding.add(NO_HEAD, [other, -one])
