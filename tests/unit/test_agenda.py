@@ -115,3 +115,13 @@ def test_a_fact_that_begins_to_stand_holds_as_long_as_another_rule_says() -> Non
     reasoner = tl.Reasoner(tl.Program.parse(rules), "A", delay=2)
     reasoner.take_step(Fraction(3), tl.Dataset.parse("R(a)@[-2,1]\nP(a)@-1/2"))
     assert [format_fact(fact) for fact in reasoner.push(9)] == ["A(a)@[-2,3/2]"]
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("endless", ["", "P(b)@[0,inf)"])
+def test_an_answer_that_meets_a_negation_is_given_once_it_is_certain(endless: str) -> None:
+    rules = "Q(X) :- Diamondminus[2,3] P(X), Open. Open :- not Closed."
+    reasoner = tl.Reasoner(tl.Program.parse(rules), "Q")
+    reasoner.push(0, ["P(a)@0", *endless.split()])
+    assert not reasoner.push(1) + reasoner.push(3)
+    assert [format_fact(fact) for fact in reasoner.push(4)] == ["Q(a)@[2,3]"]

@@ -293,3 +293,10 @@ def test_deletions_are_refused_without_corrections() -> None:
 def test_corrections_that_cannot_be_taken_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(tl.TidelogError, match="TL408"):
         make(WINDOW, **options)
+
+
+def test_an_answer_that_meets_a_negation_is_not_lost_by_saving() -> None:
+    reasoner = make("Q(X) :- P(X), Open. Open :- not Closed.", corrections=0)
+    push(reasoner, 5, "P(a)@5")
+    found = push(reasoner, 7)
+    assert found + push(tl.Reasoner.load(reasoner.save()), 9) == ["+Q(a)@5"]

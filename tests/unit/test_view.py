@@ -169,6 +169,13 @@ def test_a_grid_that_becomes_finer() -> None:
     check(view, HOT, "High(a)@10/3\nHigh(b)@(0,2)\nHigh(b)@1/4")
 
 
+def test_what_repeats_is_compared_on_a_grid_that_becomes_finer() -> None:
+    view = make_view("B :- Diamondminus[1,1] B.", "B@(0,1)")
+    assert str(view.update(insert=["B@(0,4/3)"])) == "+% repeats every 1 from 1: B@1\n"
+    view = make_view("B :- Diamondplus[1,1] B.", "B@(0,1)")
+    assert str(view.update(insert=["B@(-1/3,1)"])) == "+% repeats every 1 before 1: B@0\n"
+
+
 def test_computed_values_that_need_a_finer_grid() -> None:
     rules = "E(K, Y, V) :- V = Y / 3, B(K, Y), duration[0,3]{ B(K, Z) } >= V."
     first = "B(a,6)@[0,9]\nB(b,3)@[0,9]\nB(c,3)@[0,9]"

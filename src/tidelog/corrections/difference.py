@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.corrections.difference_kernels import coalesce_rows, subtract_rows
-from tidelog.data.relation import finer, refine_pairs
+from tidelog.data.relation import refine_pairs
 from tidelog.engine.extent import Extent, Tail
 from tidelog.engine.fact_store import Rows
 from tidelog.engine.repetition_search import find_span
@@ -100,9 +100,17 @@ def refine_extent(extent: Extent, factor: int) -> Extent:
     left, right = extent.left, extent.right
     return Extent(
         Rows(extent.rows.args, lo, hi),
-        Tail(-finer(-left.at, factor), left.every * factor) if left else None,
-        Tail(finer(right.at, factor), right.every * factor) if right else None,
+        Tail(-_begin_finer(-left.at, factor), left.every * factor) if left else None,
+        Tail(_begin_finer(right.at, factor), right.every * factor) if right else None,
     )
+
+
+def _begin_finer(at: int, factor: int) -> int:
+    """Return a position on a doubled grid that is `factor` times as fine; for a gap, where it begins.
+
+    So rows that reach one period beyond a position do so on the finer grid, too.
+    """
+    return (at - (at & 1)) * factor + (at & 1)
 
 
 def _span(left: Tail | None, right: Tail | None) -> tuple[int, int]:

@@ -289,7 +289,7 @@ _SCOPE: dict[str, Any] = {
 def generate_source(code: Code, task: Task, preds: Array) -> str | None:
     """Write the joins of a program. Return None if it has parts that no joins are generated for: rules with negation,
     aggregations, facts that stand, numbers, or joins that `write_joins` does not write."""
-    if len(task.repeated) or task.slice or task.aggregated or preds[:, [LOGGED, MAY_STAND]].any():
+    if len(task.repeated) or task.slice or task.meets_later or preds[:, [LOGGED, MAY_STAND]].any():
         return None
     return write_joins(code, task.dense)
 

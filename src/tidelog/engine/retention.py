@@ -27,6 +27,7 @@ from tidelog.engine.store_tables import (
     LENGTH,
     N_ATOMS,
     PRED,
+    SIZE,
     START,
     WATCHED,
     Array,
@@ -342,10 +343,14 @@ def begins_by(position: int, queue: Array, end: int, preds: Array) -> bool:
 def matters_beyond(position: int, retention: Array, persisting: Array, preds: Array) -> bool:
     """Return whether rules may still read a fact that ends, or a range after its end, later than a position.
 
-    Facts that never end or are read for ever do not count, nor do those that end where they were evaluated last.
+    Facts that end where they were evaluated last do not count.
     """
     found = False
     for pred in range(len(preds)):
-        if not persisting[pred] and preds[pred, LATEST] < STANDING_END and retention[pred] < STANDING_END:
+        if persisting[pred]:
+            continue
+        if preds[pred, LATEST] < STANDING_END and retention[pred] < STANDING_END:
             found = found or position <= preds[pred, LATEST] + retention[pred]
+        else:  # beside facts that never end, and among those that are read for ever, there may be others
+            found = found or preds[pred, SIZE] > 0
     return found

@@ -93,8 +93,9 @@ class Task(NamedTuple):
     """The standing query, as numbers. Distances and positions are grid positions.
 
     `listing` is an index of all atoms of the query, and `slice` how far evaluation may go at once, because of a
-    recursion through time (0 without one); `aggregated`: there are aggregations. `asked`: there are output times;
-    `ratio` of their ticks are one tick of the grid, and `every` of them lie between two (0: they are in the heap).
+    recursion through time (0 without one); `meets_later`: facts may meet results of aggregations and negations only
+    when these are evaluated. `asked`: there are output times; `ratio` of their ticks are one tick of the grid, and
+    `every` of them lie between two (0: they are in the heap).
 
     Rules with negation: `repeated` says which components are recursive, and `aggregates` which of them begin with
     aggregations. `visits` are the plans for an atom of each predicate, from `visit_starts` on (component, plan, how
@@ -110,7 +111,7 @@ class Task(NamedTuple):
     longest: int
     ahead: int
     dense: bool
-    aggregated: bool
+    meets_later: bool
     asked: bool
     ratio: int
     every: int
@@ -283,8 +284,8 @@ def _must_evaluate(at: Array, task: Task, tables: Tables, heap: Array) -> bool:
     change = min(next_time(RULES, agenda), next_time(ANSWERS, agenda), at[CHANGES])
     if frontier >= change or tables.meta[NEWS] != at[JUDGED] or at[STOP] != POS_INF or task.slice:
         return True
-    # Facts beyond this position have not met the results of aggregations yet.
-    return bool(task.aggregated and matters_beyond(at[EVALUATED], task.retention, task.persisting, tables.preds))
+    # Facts beyond this position have not met the results of aggregations and negations yet.
+    return bool(task.meets_later and matters_beyond(at[EVALUATED], task.retention, task.persisting, tables.preds))
 
 
 @kernel

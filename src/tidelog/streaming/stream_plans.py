@@ -196,7 +196,7 @@ def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, outp
         delay,
         compiled.bounds.delay[compiled.query],
         compiled.grid.dense,
-        bool(compiled.aggregations),
+        bool(compiled.aggregations) or _joins_what_persists(compiled),
         output is not None,
         output.denominator // compiled.grid.denominator if output else 1,
         output.ticks_between if output else 0,
@@ -210,6 +210,16 @@ def build_task(compiled: CompiledProgram, engine: StreamEngine, delay: int, outp
         *_concatenate([negations.remakes.get(pred, []) for pred in predicates], 4),
         np.array(negations.plans, np.int64).reshape(-1, 3),
         np.array([(pred, remakes[0][2]) for pred, remakes in negations.remakes.items()], np.int64).reshape(-1, 2),
+    )
+
+
+def _joins_what_persists(compiled: CompiledProgram) -> bool:
+    """Return whether new facts drive a rule that joins them with facts of a negation, which grow with the frontier."""
+    waiting = {place for group in compiled.waiting for place in group.rules}
+    return any(
+        len({literal.predicate in compiled.persisting for literal in rule.body}) == 2
+        for place, rule in enumerate(compiled.rules)
+        if place not in waiting
     )
 
 
