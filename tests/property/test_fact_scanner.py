@@ -250,3 +250,12 @@ def test_lines_may_be_counted_from_another_number() -> None:
     with pytest.raises(TidelogError) as caught:
         fact_scanner.scan_facts(b"P(a)@1\nP(a@4\n", Symbols(), "facts.txt", line=1000)
     assert str(caught.value.diagnostics[0].place).startswith("facts.txt:1001:")
+
+
+@pytest.mark.parametrize("mark", [chr(code) for code in range(33, 128)])
+def test_tokens_of_all_lengths_end_where_the_slow_reader_ends_them(mark: str) -> None:
+    for length in (0, 1, 6, 7, 8, 9, 15, 16):
+        word = "abcdefghijklmnopqr"[:length]
+        for line in (f"P{word}{mark}x(a)@3", f"P({word}{mark}b,c)@3", f"P({word}{mark})"):
+            agrees_with_the_slow_reader(line)
+            agrees_with_the_slow_reader(f"{line}\nQ({word}c)@4 % more text than the scanner reads at once")

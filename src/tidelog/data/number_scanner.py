@@ -31,6 +31,22 @@ def byte(data: Bytes, i: int) -> int:
 
 
 @inlined_kernel
+def load_backwards(data: Bytes, i: int) -> int:
+    """Return the 8 bytes at i as one number, the first byte lowest; compiled code reads them all at once."""
+    low = byte(data, i) | byte(data, i + 1) << 8 | byte(data, i + 2) << 16 | byte(data, i + 3) << 24
+    high = byte(data, i + 4) | byte(data, i + 5) << 8 | byte(data, i + 6) << 16 | byte(data, i + 7) << 24
+    return int64(low | high << 32)
+
+
+@inlined_kernel
+def load(data: Bytes, i: int) -> int:
+    """Return the 8 bytes at i as one number, the first byte highest; compiled code reads them all at once."""
+    high = byte(data, i) << 24 | byte(data, i + 1) << 16 | byte(data, i + 2) << 8 | byte(data, i + 3)
+    low = byte(data, i + 4) << 24 | byte(data, i + 5) << 16 | byte(data, i + 6) << 8 | byte(data, i + 7)
+    return int64(high << 32 | low)
+
+
+@inlined_kernel
 def is_digit(c: int) -> bool:
     return 48 <= c <= 57
 

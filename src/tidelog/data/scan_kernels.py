@@ -20,6 +20,8 @@ from tidelog.data.number_scanner import (
     ZONED,
     Bytes,
     byte,
+    load,
+    load_backwards,
     read_time,
 )
 from tidelog.data.relation import Ids, Times
@@ -36,7 +38,7 @@ from tidelog.data.symbol_kernels import (
     read_slot,
     second_word,
 )
-from tidelog.jit import inlined_kernel, int64, kernel, tick, uint64
+from tidelog.jit import inlined_kernel, int64, interpret_as, kernel, tick, uint64
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 # The classes of bytes. Bytes of UTF-8 sequences are NAME, like letters: names may be in any script.
@@ -67,6 +69,11 @@ def byte_classes(text: str) -> Bytes:
 
 _NL, _QUOTE, _HASH, _PERCENT, _OPEN, _CLOSE = 10, 34, 35, 37, 40, 41
 _COMMA, _DOT, _AT, _SQUARE, _BACKSLASH, _SQUARE_CLOSE = 44, 46, 64, 91, 92, 93
+
+
+#: Numbers of 8 equal bytes, and the greatest number.
+_ONES, _DIGITS, _AT_SIGNS = 0x0101010101010101, 0x3030303030303030, 0x4040404040404040
+_POSITIVE = (1 << 63) - 1
 
 
 class Rows(NamedTuple):
@@ -139,11 +146,35 @@ def _skip_spaces(data: Bytes, i: int, end: int, classes: Bytes) -> int:
     return i
 
 
+@interpret_as(lambda data, start: (start, 0, 0))
+@inlined_kernel
+def _read_words(data: Bytes, start: int) -> tuple[int, int, int]:
+    """Do what `_read_token` does, 8 bytes at a time, up to a byte that may end the token or to the end of the data.
+
+    Interpreted, reading byte by byte is faster.
+    """
+    i, h = start, 0
+    while i + 8 <= len(data):
+        word = load_backwards(data, i)
+        marked = word ^ _AT_SIGNS
+        # A bit for each byte that is less than a digit, an @, or beyond ~; those behind the first may be wrong.
+        ends = ((word - _DIGITS) & ~word | (marked - _ONES) & ~marked | (word + _ONES) | word) >> 7 & _ONES
+        group = load(data, i)
+        if ends:
+            size = int64((((ends & -ends) - 1) & _ONES) * _ONES) >> 56
+            return i + size, h, (group >> 1 & _POSITIVE) >> (63 - 8 * size)
+        i += 8
+        h = add_group(h, group, i - start)
+    return i, h, 0
+
+
 @inlined_kernel
 def _read_token(data: Bytes, start: int, end: int, classes: Bytes, widest: int) -> tuple[int, int, int]:
     """Read a token of bytes of class `widest` at most; return its end, and what `first_word` returns for it."""
-    i = start
-    h = 0
+    i, h, last = _read_words(data, start)
+    if i < end and classes[byte(data, i)] > widest:
+        return i, h, last
+    i -= (i - start) & 7
     last = 0
     while i < end:
         c = byte(data, i)
