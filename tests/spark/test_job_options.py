@@ -9,6 +9,7 @@ import socket
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, cast
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -30,11 +31,12 @@ from tidelog.spark.job.session import COMPILER_OPTIONS, build_java_options, sess
 from tidelog.spark.job.struct_types import read_struct_type
 from tidelog.spark.pipeline.progress import Progress
 from tidelog.spark.pipeline.sinks import format_packed_answers
-from tidelog.spark.plan.fact_columns import FactColumns
+from tidelog.spark.plan.fact_columns import FactColumns, RowSelection
 from tidelog.spark.plan.job_plan import PlanOptions, plan_job
+from tidelog.spark.worker import fact_packer
 from tidelog.spark.worker.answer_columns import AnswerColumns
-from tidelog.spark.worker.fact_packer import pack_batch
-from tidelog.spark.worker.packed_rows import STATS, frame_parts
+from tidelog.spark.worker.fact_packer import make_packer, pack_batch
+from tidelog.spark.worker.packed_rows import FACTS, STATS, WAKE, frame_parts
 from tidelog.streaming.output_times import parse_delays
 
 #: The packages of `tidelog.spark`; each imports only from itself and those before it.
@@ -164,6 +166,30 @@ def test_milliseconds_under_rules_with_durations_are_found_by_workers() -> None:
     assert said[1769853600] == []
     (message,) = said[1769853600000]
     assert message.endswith("seem to be milliseconds since 1970, and `2h` in the rules is 7200 of them")
+
+
+def test_small_batches_of_rows_are_packed_together() -> None:
+    program = tl.Program.parse("Again(X) :- Hot(X), Diamondminus(0,1] Hot(X).")
+    plan = plan_job(
+        program, "Again", plan_distribution(program, "Again"), PlanOptions(buckets=1, delays=parse_delays(0))
+    )
+    shape = FactColumns("Hot", (("machine", "string"),), (("time", "bigint"),))
+    pack = make_packer(plan, [RowSelection(shape)], (0,), timed=True, set_aside=False)
+    batches = [pa.RecordBatch.from_pydict({"arg1": ["m1", f"n{i % 2}"], "time": [i, i]}) for i in range(10)]
+    with mock.patch.object(fact_packer, "_MOST_ROWS", 12):
+        packed = list(pack(iter(batches)))
+    assert [batch["kind"].to_pylist() for batch in packed] == [[FACTS, WAKE, STATS]] * 2
+    blocks = [wire_format.unpack(batch["payload"][0].as_py()) for batch in packed]
+    assert [len(block) for block in blocks] == [12, 8]
+    expected = "".join(f"Hot(m1)@{i}\nHot(n{i % 2})@{i}\n" for i in range(10))
+    assert list(wire_format.to_dataset(blocks)) == list(tl.Dataset.parse(expected))
+
+
+def test_rows_are_packed_before_they_take_much_memory() -> None:
+    large = pa.RecordBatch.from_pydict({"arg1": ["x" * 1000] * 10})
+    with mock.patch.object(fact_packer, "_MOST_BYTES", 25_000):
+        joined = list(fact_packer._join_batches([large] * 5))
+    assert [batch.num_rows for batch in joined] == [20, 20, 10]
 
 
 def test_a_warning_of_a_running_job_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:

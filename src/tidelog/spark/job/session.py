@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.spark.job.connect import connect, is_connect_address
-from tidelog.spark.job.java import prepare_java_home
+from tidelog.spark.job.java import is_pyspark_installed, prepare_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -177,10 +177,13 @@ def _is_running() -> bool:
 
 def _set_environment(master: str | None, settings: Mapping[str, str], log: str | Path | None) -> Path:
     """Set the environment of Java and the Python workers, where it is not set; return the file that they print to."""
-    home, printed = prepare_java_home(None if log is None else Path(log).absolute())
-    os.environ["JAVA_HOME"] = str(home)
-    if "spark.pyspark.python" not in settings:
+    own_python = "spark.pyspark.python" not in settings
+    if own_python:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    local = master is not None and master.partition("[")[0] == "local"
+    hide = local and own_python and os.environ["PYSPARK_PYTHON"] == sys.executable and is_pyspark_installed()
+    home, printed = prepare_java_home(None if log is None else Path(log).absolute(), hide_spark_home=hide)
+    os.environ["JAVA_HOME"] = str(home)
     if master is None or master.partition("[")[0] in _LOCAL:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns of names that lead to loopback
     if master is not None and master.startswith("local-cluster"):

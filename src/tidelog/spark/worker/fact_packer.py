@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +33,11 @@ from tidelog.spark.worker.packed_rows import (
 )
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
+#: Arrow batches are packed together up to so many rows and bytes: a constant is then looked up and sent less often.
+#: With more rows, their arrays no longer fit into caches, or into memory that the process has already.
+_MOST_ROWS = 1 << 18
+_MOST_BYTES = 1 << 25
+
 
 def make_packer(
     job: JobPlan, selections: Sequence[RowSelection], keys: tuple[int, ...], *, timed: bool, set_aside: bool
@@ -43,7 +48,7 @@ def make_packer(
     """
 
     def pack(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
+        for batch in _join_batches(batches):
             rows: list[Row] = []
             for selection in selections:
                 some = _select_rows(batch, selection)
@@ -55,6 +60,29 @@ def make_packer(
                 yield rows_to_arrow(rows, keys, timed=timed)
 
     return pack
+
+
+def _join_batches(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows of Arrow batches in fewer batches."""
+    waiting: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        if waiting and (rows + batch.num_rows > _MOST_ROWS or size + batch.nbytes > _MOST_BYTES):
+            yield _concatenate(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    if waiting:
+        yield _concatenate(waiting)
+
+
+def _concatenate(batches: list[Any]) -> Any:
+    """Return the rows of Arrow batches with the same columns as one batch."""
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    return pa.RecordBatch.from_struct_array(pa.concat_arrays([batch.to_struct_array() for batch in batches]))
 
 
 def _select_rows(batch: Any, selection: RowSelection) -> Any:
