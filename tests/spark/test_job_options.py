@@ -6,8 +6,10 @@ import ast
 import json
 import pickle
 import socket
+import subprocess
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, cast
 from unittest import mock
 
@@ -24,6 +26,7 @@ from tidelog.cli.run import _Lines
 from tidelog.data import wire_format
 from tidelog.errors import TidelogError
 from tidelog.spark.job.fact_schemas import describe_fact_frames
+from tidelog.spark.job.java import prepare_java_home
 from tidelog.spark.job.metrics import summarise_batch
 from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, to_options
 from tidelog.spark.job.output import JobOutput
@@ -166,6 +169,26 @@ def test_milliseconds_under_rules_with_durations_are_found_by_workers() -> None:
     assert said[1769853600] == []
     (message,) = said[1769853600000]
     assert message.endswith("seem to be milliseconds since 1970, and `2h` in the rules is 7200 of them")
+
+
+def test_spark_lets_python_import_the_installed_pyspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    version = """[ "$1" = -version ] && echo 'openjdk version "17.0.1"' >&2 && exit 0"""
+    java.write_text(f"#!/bin/sh\n{version}\necho ${{SPARK_HOME-hidden}} ${{SPARK_CONF_DIR-unset}}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("SPARK_HOME", "/spark")
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+
+    def run(argument: str, *, hide: bool) -> str:
+        home, _ = prepare_java_home(tmp_path / "log", hide_spark_home=hide)
+        return subprocess.run([home / "bin" / "java", argument], capture_output=True, text=True, check=True).stdout
+
+    spark = "org.apache.spark.deploy.SparkSubmit"
+    assert run(spark, hide=True) == "hidden /spark/conf\n"
+    assert run("org.apache.spark.launcher.Main", hide=True) == "/spark unset\n"
+    assert run(spark, hide=False) == "/spark unset\n"
 
 
 def test_small_batches_of_rows_are_packed_together() -> None:
