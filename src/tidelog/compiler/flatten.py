@@ -103,7 +103,8 @@ class _Flattening:
         body: tuple[FlatLiteral, ...],
         comparisons: tuple[Comparison, ...] = (),
     ) -> None:
-        rule = FlatRule(predicate, args, shift, body, comparisons, self.origin)
+        # What follows from nothing holds at all times, wherever the head is.
+        rule = FlatRule(predicate, args, shift if body else (0, 0), body, comparisons, self.origin)
         self.rules.append(_derive_at_once(rule, self.grid))
 
     def _head(self, head: Formula) -> tuple[Formula, Pair | None]:
