@@ -63,8 +63,6 @@ SUM_BOUND = 1 << 62
 OVERFLOW, NO_BEGINNING = "TL312", "TL311"
 #: The code of the refusal of an aggregate over a stream that cannot look back.
 NO_LOOK_BACK = "TL313"
-#: The code of the refusal of a duration over a stream that is compared with a computed value.
-FINER_VALUE = "TL314"
 TEXT_TESTS = ("starts_with", "ends_with", "contains", "matches")
 
 
@@ -209,8 +207,6 @@ class OracleSetup(Setup):
         code = refusal.diagnostics[0].code
         if code == NO_LOOK_BACK:
             return any(cannot_look_back(rule) for rule in self.needed_rules)
-        if code == FINER_VALUE:
-            return any(compares_with_computed_value(rule) for rule in self.needed_rules)
         return code == OVERFLOW and self.overflows
 
     @cached_property
@@ -269,18 +265,6 @@ def cannot_look_back(rule: Rule) -> bool:
         if over_time and missing and (endless or _denies_by(aggregate, missing)):
             return True
     return False
-
-
-def compares_with_computed_value(rule: Rule) -> bool:
-    """Whether a rule compares a duration with a variable that no atom outside braces binds."""
-    atoms = [literal for literal in rule.body if isinstance(literal, Literal) and not literal.negated]
-    known = bound_variables(atoms, set())
-    return any(
-        isinstance(literal, Condition)
-        and any(found.function is AggregateFunction.DURATION for found in body_aggregates([literal]))
-        and not literal_variables(literal) <= known
-        for literal in rule.body
-    )
 
 
 def _denies_by(aggregate: Aggregate, missing: set[str]) -> bool:

@@ -152,14 +152,14 @@ REASONING_CODES = (
     ),
     DiagnosticEntry(
         "TL314",
-        "a duration over a stream that is compared with a finer computed value",
+        "a duration over a stream with corrections that is compared with a finer computed value",
         Example(
             "situation",
-            "E(X) :- Limit(X, M), V = M / 3, duration[0,1h]{ Hot(X) } >= V runs over a stream with Limit(a,1).",
+            "E(X) :- Limit(X, M), V = M / 3, duration[0,1h]{ Hot(X) } >= V takes corrections, and gets Limit(a,1).",
             "compute V as floor(M / 3), or give a background fact with the number 1/3.",
         ),
-        law="while a stream runs, times are multiples of one unit, which comes from the times and numbers that have "
-        "arrived",
+        law="while a stream can be corrected, times are multiples of one unit, which comes from the times and numbers "
+        "that have arrived; so they are for a calendar",
         help="round the value with floor or ceil, or give a number with that denominator in a background fact",
     ),
     DiagnosticEntry(

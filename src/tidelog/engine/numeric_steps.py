@@ -74,6 +74,14 @@ class NumericSteps:
                 [replace(d, message=f"{d.message}, in `{rule.text}`", place=rule.place) for d in found]
             ) from None
 
+    def find_denominator(self, step: Aggregation, rows: Rows) -> int:
+        """Return the denominator that the grid must have to compare durations of these rows."""
+        from tidelog.numeric.durations import DurationAggregator
+
+        aggregator = self.aggregators[step]
+        assert isinstance(aggregator, DurationAggregator)
+        return aggregator.find_denominator(rows)
+
     @property
     def undefined(self) -> int:
         """How many rows had an undefined operation, or a value that is not a number in a sum."""

@@ -7,6 +7,7 @@ facts at once. Aggregations collect them, and give their results for the times t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tidelog.engine.fact_store import Int32s, Int64s, Rows
 from tidelog.engine.numeric_steps import NumericSteps, find_shift, order_columns, order_results, shift_rows
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
+from tidelog.language.syntax import AggregateFunction
 from tidelog.numeric.aggregation import Aggregator
 from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -76,12 +78,13 @@ class RunningNumbers:
         """Advance aggregations to a frontier; `rows_of` returns the known rows of a predicate.
 
         Return the records that they derive, and the frontier at which any aggregation changes next without new facts.
+        Raise `FinerGridNeeded`, with nothing changed, if the grid is too coarse for one of them.
         """
         records: list[Int64s] = []
-        for step in steps:
+        due = [step for step in steps if frontier - self._waits[step] > self._until[step]]
+        self._require_grid(due, rows_of)
+        for step in due:
             until = frontier - self._waits[step]
-            if until <= self._until[step]:
-                continue
             if step in self._outdated:
                 self._outdated.discard(step)
                 known = self._move(step, rows_of(self._numbers[step.input.predicate]))
@@ -90,18 +93,24 @@ class RunningNumbers:
                 rows = known.where(known.lo > self._until[step])
             else:
                 rows = Rows.concatenate(self._arrived[step], len(step.input.args)).clip(self._until[step] + 1, POS_INF)
-            try:
-                found = self.steps.advance(step, rows, until)
-            except FinerGridNeeded as needed:
-                raise self._finer_grid_error(step, needed.denominator) from None
+            found = self.steps.advance(step, rows, until)
             self._arrived[step], self._until[step] = [], until
             records.append(self._pack(step.head.predicate, order_results(step, found)))
         return _concatenate(records), self.next_change()
 
-    def _finer_grid_error(self, step: Aggregation, denominator: int) -> TidelogError:
-        rule = self.form.source.rules[step.origin]
-        message = f"`{rule.text}` compares a duration with a computed value that has the denominator {denominator}"
-        return TidelogError(Diagnostic("TL314", message, rule.place))
+    def _require_grid(self, steps: Iterable[Aggregation], rows_of: Callable[[int], Rows]) -> None:
+        """Raise `FinerGridNeeded` if durations are compared with values between two ticks of the grid."""
+        needed, origin = self.form.grid.denominator, None
+        for step in steps:
+            if step.function is AggregateFunction.DURATION:
+                parts = self._arrived[step]
+                if step in self._outdated:
+                    parts = [self._move(step, rows_of(self._numbers[step.input.predicate]))]
+                for rows in parts:
+                    if needed % (denominator := self.steps.find_denominator(step, rows)):
+                        needed, origin = lcm(needed, denominator), step.origin
+        if origin is not None:
+            raise FinerGridNeeded(needed, origin)
 
     def _move(self, step: Aggregation, rows: Rows) -> Rows:
         """Return rows as an aggregator takes them."""

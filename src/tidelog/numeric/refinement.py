@@ -14,11 +14,11 @@ from tidelog.timeline.grid import LIMIT, time_overflow
 
 
 class FinerGridNeeded(Exception):
-    """A limit is not a whole number of ticks; the grid needs the denominator."""
+    """A limit is not a whole number of ticks; the grid needs the denominator, because of the rule with this number."""
 
-    def __init__(self, denominator: int) -> None:
+    def __init__(self, denominator: int, origin: int | None = None) -> None:
         super().__init__(f"the grid needs the denominator {denominator}")
-        self.denominator = denominator
+        self.denominator, self.origin = denominator, origin
 
 
 def refine_left(at: int, factor: int) -> int:

@@ -77,7 +77,10 @@ class CalendarFeed:
         if not len(batch.counts):
             return None
         batch.todo.lasts[:], batch.todo.over[:] = NEG_INF, False
-        return evaluation.run(batch.todo, 0, 1)[3]
+        evaluation.fixed_grid = True
+        violated = evaluation.run(batch.todo, 0, 1)[3]
+        evaluation.fixed_grid = False
+        return violated
 
     def _find_start(self, first: int, data: Dataset | None) -> int | None:
         """Find where the calendar begins that the query can read, if the stream begins at a position."""

@@ -380,7 +380,7 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
         if mark:
             reasoner.speculation = ahead
         try:
-            for step in give_steps(reasoner, batch, found, taken, done, stop, ChangeStep):
+            for step in give_steps(reasoner, batch, found, taken, done, stop, ChangeStep, evaluation.grid):
                 done += 1
                 ahead.given = done
                 if done == stop:

@@ -62,6 +62,7 @@ class Corrections:
 
     def __init__(self, evaluation: Evaluation, length: Fraction) -> None:
         self.evaluation = evaluation
+        evaluation.fixed_grid = True
         self.length = length
         self.ledger = AssertionLedger()
         self.epoch = 1

@@ -17,7 +17,7 @@ from tidelog.streaming.answers import AnswerColumns, Answers, StepColumns, Strea
 from tidelog.streaming.marks import mark_evaluation
 from tidelog.streaming.speculation import Speculation, plan_speculation
 from tidelog.streaming.step_layout import Batch, Clock
-from tidelog.timeline.grid import POS_INF
+from tidelog.timeline.grid import POS_INF, Grid
 from tidelog.timeline.interval import INF
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def feed_in_order(
         found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
         mine = reasoner.speculation = None if mark is None else Speculation(mark, batch, done, done)
         try:
-            for record in give_steps(reasoner, batch, found, taken, done, stop, StreamStep):
+            for record in give_steps(reasoner, batch, found, taken, done, stop, StreamStep, grid):
                 done += 1
                 if mine:
                     mine.given = done
@@ -81,7 +81,7 @@ def feed_in_order(
                 reasoner.roll_back()
         if violated and done == stop:
             raise violated
-    evaluation.seen = batch.seen
+    evaluation.seen = finer(batch.seen, evaluation.grid.denominator // grid.denominator)
     evaluation.forget_names()
 
 
@@ -102,8 +102,9 @@ def give_steps(
     first: int,
     stop: int,
     kind: type[S],
+    grid: Grid,
 ) -> Iterator[S]:
-    """Yield the records of evaluated steps, of a kind, each counted as it is given out."""
+    """Yield the records of evaluated steps, of a kind, each counted as it is given out; `grid` is that of the batch."""
     finite, endless, spent, ends = taken[first:stop].T
     columns = (
         batch.todo.clocks[first:stop],
@@ -114,7 +115,7 @@ def give_steps(
         np.append(0, ends[:-1]),
         ends,
     )
-    shared, any_late, late = StepColumns(reasoner.evaluation.grid, found), bool(batch.late), NO_FACTS
+    shared, any_late, late = StepColumns(grid, found), bool(batch.late), NO_FACTS
     for number, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True), first):
         if any_late:
             late = count_late(reasoner, batch, number)

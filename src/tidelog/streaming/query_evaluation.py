@@ -43,6 +43,7 @@ from tidelog.language.program import Program
 from tidelog.streaming.answers import AnswerColumns
 from tidelog.streaming.calendar_feed import CalendarFeed
 from tidelog.streaming.compiled_query import compile_query
+from tidelog.streaming.finer_grid import refine_todo, take_steps
 from tidelog.streaming.output_times import OutputTimes, OutputTimesLike
 from tidelog.streaming.step_layout import Batch, Clock, Reading, arrange, first_start, merge_steps
 from tidelog.streaming.stepper import NOTHING, Stepper, make_quiet_step
@@ -89,6 +90,8 @@ class Evaluation:
         self.output = None if at is None else OutputTimes(at, self.at, grid.denominator)
         #: A step without facts, at a time that is set later.
         self.quiet, self.stepper = make_quiet_step(), Stepper()
+        #: Whether others hold positions on the grid, so that it cannot change in the middle of a step.
+        self.fixed_grid = False
         #: The calculations and aggregations of the rules, if there are any.
         self.numbers: RunningNumbers | None = None
         #: The work of each rule when the plans were last made.
@@ -295,8 +298,7 @@ class Evaluation:
     def aggregate(self) -> Int64s:
         """Return the records that the aggregations due now derive."""
         assert self.numbers is not None
-        known = len(self.symbols)
-        at = self.at
+        known, at = len(self.symbols), self.at
         due = self.form.waiting[at[GROUP]].aggregations
         queue, at[CHANGES] = self.numbers.aggregate(due, int(at[TARGET]), self.store.rows)
         if len(self.symbols) > known:
@@ -387,31 +389,29 @@ class Evaluation:
             if not self.output.begun:
                 self.output.start(self.grid.to_time(int(todo.clocks[first])))
             self._expect(int(todo.clocks[stop - 1]))
-        self._begin_recursion(todo)
-        rows, taken, step, violated = self.stepper.take(
-            self.engine, self.task, self.at, self.output, todo, first, stop, self
-        )
-        grid, dates = self._answer_grid, self.dates
-        found = AnswerColumns(self.query, self.task.arity, *rows, grid, self.symbols, self.times, dates)
+        rows, taken, step, violated = take_steps(self, self._begin_recursion(todo), first, stop)
+        grid, symbols = self._answer_grid, self.symbols
+        found = AnswerColumns(self.query, self.task.arity, *rows, grid, symbols, self.times, self.dates)
         return self.calendar.clip_answers(found), taken, step, violated
 
-    def _begin_recursion(self, todo: Todo) -> None:
-        """Evaluate a recursion through time up to the first change; raise if it holds there: it has no beginning."""
+    def _begin_recursion(self, todo: Todo) -> Todo:
+        """Evaluate a recursion through time up to the first change; raise if it holds there. Return the steps then."""
         if not self.form.slice or self.at[EVALUATED] > NEG_INF:
-            return
+            return todo
         from tidelog.engine.temporal_recursion import require_beginning
 
         known = [*self.store.deferred().values(), *map(self.store.rows, range(len(self.form.names)))]
         # A fact that has always held may end first, and what follows from it would soon be forgotten.
         changes = [int(np.where(rows.lo > NEG_INF, rows.lo, rows.hi).min(initial=POS_INF)) for rows in known]
-        before, first = make_quiet_step(), first_start(todo, self.store.preds)
+        before, first, denominator = make_quiet_step(), first_start(todo, self.store.preds), self.grid.denominator
         before.clocks[:], before.over[:] = min(*changes, first, int(todo.clocks[0])) - 1, True
-        self.stepper.take(self.engine, self.task, self.at, self.output, before, 0, 1, self)
+        take_steps(self, before, 0, 1)
         try:
             require_beginning(self.form, lambda name: self.store.rows(self._numbers[name]))
         except TidelogError:
             self.at[EVALUATED] = NEG_INF  # so that later calls raise, too
             raise
+        return refine_todo(todo, self, denominator)
 
     def find_violation(self) -> Inconsistent | None:
         """Return the first constraint that is violated by now, if any. It is reported once, so it is then cleared."""
@@ -436,15 +436,15 @@ class Evaluation:
             self.output.start(self.grid.to_time(stop))
             self._expect(stop)
         self.quiet.clocks[:] = stop
-        self._begin_recursion(self.quiet)
+        stop = int(self._begin_recursion(self.quiet).clocks[0])
         at[FRONTIER], at[STOP], at[PHASE] = stop + self.task.ahead, stop, stream_kernel.TAKE
         self.quiet.clocks[:], self.quiet.over[:] = at[NOW], False
         found, _, _, violated = self.run(self.quiet, 0, 1)
         if self.output is None:
             rows = self.calendar.clip(self.store.rows(self.task.query))
-            rows = rows.where((rows.hi >= at[REPORTED]) & (rows.lo <= stop)).clip(NEG_INF, stop)
+            rows = rows.where((rows.hi >= at[REPORTED]) & (rows.lo <= at[STOP])).clip(NEG_INF, int(at[STOP]))
             found = found._replace(args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
             violated = self.find_violation()
+        at[NOW] = max(at[NOW], at[STOP])
         at[REPORTED], at[STOP], at[PHASE] = POS_INF, POS_INF, stream_kernel.BEGIN
-        at[NOW] = max(at[NOW], stop)
         return found, violated

@@ -301,8 +301,9 @@ class Reasoner:
             return self.last_step
         began = perf_counter_ns()
         self.cover_calendar(stop, stop + evaluation.task.ahead)
+        end = evaluation.grid.to_time(stop)
         found, violated = evaluation.stop(stop)
-        self.stopped_at = evaluation.grid.to_time(stop)
+        self.stopped_at = end
         self.last_step = self.idle_step(0, found, perf_counter_ns() - began)
         if violated:
             violated.step = self.last_step
