@@ -177,6 +177,11 @@ class CompiledProgram:
             found |= more
         return frozenset(found)
 
+    @property
+    def longest_wait(self) -> int:
+        """How far ahead of a position, on the grid, the query and the constraints have to know to be complete there."""
+        return max(delay for name, delay in self.bounds.delay.items() if name == self.query or is_violation(name))
+
     @cached_property
     def transient(self) -> tuple[str, ...]:
         """The predicates that pass through: each fact drives its rules when it arrives, and no rule looks it up.

@@ -437,7 +437,7 @@ class Evaluation:
             self._expect(stop)
         self.quiet.clocks[:] = stop
         stop = int(self._begin_recursion(self.quiet).clocks[0])
-        at[FRONTIER], at[STOP], at[PHASE] = stop + self.task.ahead, stop, stream_kernel.TAKE
+        at[FRONTIER], at[STOP], at[PHASE] = stop + self.form.longest_wait, stop, stream_kernel.TAKE
         self.quiet.clocks[:], self.quiet.over[:] = at[NOW], False
         found, _, _, violated = self.run(self.quiet, 0, 1)
         if self.output is None:

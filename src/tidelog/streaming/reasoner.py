@@ -300,7 +300,7 @@ class Reasoner:
         if stop in (NEG_INF, POS_INF):
             return self.last_step
         began = perf_counter_ns()
-        self.cover_calendar(stop, stop + evaluation.task.ahead)
+        self.cover_calendar(stop, stop + evaluation.form.longest_wait)
         end = evaluation.grid.to_time(stop)
         found, violated = evaluation.stop(stop)
         self.stopped_at = end
