@@ -23,6 +23,7 @@ from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, pla
 from tidelog.engine.fact_store import Rows, Store
 from tidelog.engine.running_numbers import RunningNumbers
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.language.hidden_predicates import is_hidden
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
 
 #: How many slices may be evaluated after the last change of the inputs before the search for an end is given up.
@@ -40,9 +41,13 @@ def evaluate_in_slices(problem: Problem, store: Store, component: RuleComponent,
 
 
 def require_beginning(compiled: CompiledProgram, rows_of: Callable[[str], Rows]) -> None:
-    """Raise TL311 if an atom of a recursion through time has no beginning."""
+    """Raise TL311 if an atom of a recursion through time has no beginning.
+
+    What a calculation starts from may have none: `B(Y), not Diamondminus[1,5] Alert` before `Y > 3` is tested.
+    """
+    tested = {name for step in compiled.calculations if is_hidden(name := step.input.predicate)}
     for component in compiled.components:
-        for name in component.predicates if component.slice else ():
+        for name in set(component.predicates) - tested if component.slice else ():
             if (rows_of(name).lo == NEG_INF).any():
                 raise _no_beginning(compiled, component)
 
