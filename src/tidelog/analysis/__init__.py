@@ -11,9 +11,10 @@ analyses together for `tidelog check`:
 - `program_warnings` and `value_types` find what is allowed but probably a mistake, such as joins of numbers with text;
   `value_columns` describes what columns hold, and `expression_types` follows that through the expressions of rules;
 - how a program is split over the buckets of a cluster, in reading order: `rule_locality` (when a rule can be evaluated
-  bucket by bucket), `split_search` (the cheapest split into stages), `distribution` (the plan, and its description in
-  words), `split_rules` (rules with numbers, rewritten so that they split), `stage_programs` (the program that one
-  bucket of a stage runs); `key_stages` (parts of a program that split without any of this, for views and threads).
+  bucket by bucket), `split_search` (the cheapest split into stages), `unit_choices` and `stage_placement` (its two
+  halves), `distribution` (the plan, and its description in words), `split_rules` (rules with numbers, rewritten so that
+  they split), `stage_programs` (the program that one bucket of a stage runs); `key_stages` (parts of a program that
+  split without any of this, for views and threads).
 """
 
 from tidelog.lazy_names import attach_lazy_names

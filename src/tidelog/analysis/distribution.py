@@ -19,7 +19,9 @@ from typing import Any
 from tidelog.analysis.predicate_graph import body_atoms
 from tidelog.analysis.rule_locality import Key, RuleShape, alias_name, find_guard, find_key_terms, needs_guard
 from tidelog.analysis.split_rules import describe_hidden, is_part, split_rules
-from tidelog.analysis.split_search import RuleUnit, SplitPlan, StageDraft, search_split
+from tidelog.analysis.split_search import SplitPlan, search_split
+from tidelog.analysis.stage_placement import StageDraft
+from tidelog.analysis.unit_choices import RuleUnit
 from tidelog.language.aggregate_checks import body_aggregates
 from tidelog.language.bindings import group_variables
 from tidelog.language.hidden_predicates import is_hidden
