@@ -185,3 +185,11 @@ def test_corrections_shorter_than_the_delay_are_refused(rules: str, sh: Shell) -
     ran = sh("stream", rules, "--query", "Q", "--input", "data.facts", "--delay", "5", "--corrections", "3")
     assert ran.code == 2
     assert "TL408" in ran.err
+
+
+def test_a_state_says_what_is_kept_for_corrections(rules: str, sh: Shell) -> None:
+    sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "--state", "one.state")
+    assert sh("state", "one.state").out.splitlines()[-1] == (
+        "corrections  within 10; facts: 4, answers: 3, unmatched deletions: 1"
+    )
+    assert json.loads(sh("state", "one.state", "--json").out)["corrections"]["length"] == "10"

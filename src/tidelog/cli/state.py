@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidelog.cli.options import json_option
 from tidelog.language.hidden_predicates import is_hidden
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @click.command(short_help="Print the contents of a saved state.")
@@ -29,8 +33,8 @@ def state(file: str, as_json: bool) -> None:
     from tidelog.streaming.state_format import unpack
 
     data = read_input(file)
-    meta, _ = unpack(data, "<stdin>" if file == "-" else file)
-    summary = _summarise(meta, file, len(data))
+    meta, arrays = unpack(data, "<stdin>" if file == "-" else file)
+    summary = {**_summarise(meta, file, len(data)), "corrections": _summarise_corrections(meta, arrays)}
     click.echo(json.dumps(summary, ensure_ascii=False) if as_json else _format_summary(summary))
 
 
@@ -59,6 +63,19 @@ def _summarise(meta: dict[str, Any], file: str, size: int) -> dict[str, Any]:
     }
 
 
+def _summarise_corrections(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any] | None:
+    """Return how far corrections reach back, and how many facts, answers and deletions are kept for them, if any."""
+    if "corrections" not in meta:
+        return None
+    keys, waiting = meta["corrections"]["ledger"]
+    return {
+        "length": meta["corrections"]["length"],
+        "facts": sum(arrays[f"ledger.{number}.times"].shape[1] for number in range(len(keys))),
+        "answers": arrays["given.times"].shape[1],
+        "unmatched": meta["corrections"]["unmatched"] + sum(count for *_, count in waiting),
+    }
+
+
 def _format_clock(time: str, dates: bool) -> str:
     from tidelog.language.time_text import format_iso
 
@@ -84,6 +101,9 @@ def _format_summary(summary: dict[str, Any]) -> str:
         "facts in": [f"{summary['facts_in']:,}, and {summary['late']:,} too late"],
         "held": held or ["nothing"],
     }
+    if kept := summary["corrections"]:
+        counts = f"facts: {kept['facts']:,}, answers: {kept['answers']:,}, unmatched deletions: {kept['unmatched']:,}"
+        lines["corrections"] = [f"within {kept['length']}; {counts}"]
     return "\n".join(
         f"{title if not number else '':<13}{line}"
         for title, texts in lines.items()

@@ -35,8 +35,8 @@ def enlarge(array: Array, rows: int) -> Array:
 
 
 def copy_used(array: Array, rows: int) -> Array:
-    """Return an array with the same room and a copy of the first rows; the others are zero."""
-    made = np.zeros(array.shape, array.dtype)  # pages that are not touched cost nothing
+    """Return an array with the same room and a copy of the first rows."""
+    made = np.empty(array.shape, array.dtype)  # pages that are not touched cost nothing
     made[:rows] = array[:rows]
     return made
 
@@ -45,7 +45,7 @@ def copy_agenda(agenda: Agenda, atoms: int) -> Agenda:
     """Return a copy of an agenda for this many atoms, with the same room."""
     listed, scheduled = int(agenda.lengths[:HEAPS].max()), int(agenda.lengths[HEAPS:].max())
     return Agenda(
-        copy_used(agenda.flags, atoms),
+        agenda.flags.copy(),  # zero for atoms to come
         copy_used(agenda.first, atoms),
         copy_used(agenda.lists, listed),
         copy_used(agenda.times, scheduled),
