@@ -358,8 +358,8 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
     """Take steps without corrections, many in one call while rolling back stays cheap.
 
     `rows` are those of the batch, which begin to arrive after `arrival` others of the feed. Unlike in `feed_in_order`,
-    the rows and answers of steps are noted as these are given out, and the mark of a call is kept as a checkpoint; where
-    other calls have renumbered times or constants, the feed reads what is left again.
+    the rows and answers of steps are noted as these are given out, and the mark of a call is kept as a checkpoint;
+    where other calls have renumbered times or constants, the feed reads what is left again.
     """
     reasoner, corrections = feed.reasoner, feed.corrections
     evaluation = corrections.evaluation
