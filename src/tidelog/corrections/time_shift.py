@@ -5,8 +5,8 @@ are local by a key, that holds for the facts of each constant alone. So the fact
 time 0 before they are evaluated together, and the results are moved back. What repeats for ever is then written out for
 as long as the facts of one constant last, not for as long as those of all constants together.
 
-With `single_facts.py`, that takes 0.73 times as long as without for 100 deletions, and 0.45 times for 100 insertions, of
-facts that the recursive rules of the benchmark read, among a million.
+With `single_facts.py`, that takes 0.73 times as long as without for 100 deletions, and 0.45 times for 100 insertions,
+of facts that the recursive rules of the benchmark read, among a million.
 """
 
 from __future__ import annotations
