@@ -10,7 +10,8 @@ import pytest
 import tidelog as tl
 from tidelog.engine import plan_machine, store_tables
 from tidelog.engine.fact_store import Store
-from tidelog.timeline.grid import NEG_INF
+from tidelog.engine.join_kernels import is_merged_head
+from tidelog.timeline.grid import NEG_INF, STANDING_END
 
 COUNT = 3000
 MEMBERS = [f"Member(g,m{i})" for i in range(COUNT)]
@@ -101,9 +102,57 @@ def test_a_stream_of_ever_new_constants_copies_its_tables_rarely(monkeypatch: py
     assert grown[0] <= 2 * compacted[0]
 
 
+class Rounds:
+    """Records `P(5)@[lo,hi]` that are derived in the rounds of a run."""
+
+    def __init__(self) -> None:
+        self.recent = store_tables.make_recent(1)
+        self.queue, self.end = np.zeros(64, np.int64), 0
+        self.begin(new_run=True)
+
+    def begin(self, new_run: bool = False) -> None:
+        """Begin a round, whose queue is empty, perhaps of a new run."""
+        self.recent[0, store_tables.ROUND] += 1
+        if new_run:
+            self.recent[0, store_tables.SINCE_ROUND] = self.recent[0, store_tables.ROUND]
+        self.end = 0
+
+    def adds(self, lo: int, hi: int) -> bool:
+        """Derive a record; return whether the queue gets one more."""
+        if is_merged_head(3, 1, lo, hi, self.queue, self.end, np.array([5]), self.recent):
+            return False
+        self.queue[self.end : self.end + 4] = 3, lo, hi, 5
+        self.end += 4
+        return True
+
+
+def test_a_record_is_dropped_that_says_nothing_beyond_earlier_ones_of_its_run() -> None:
+    rounds = Rounds()
+    assert rounds.adds(10, 20)
+    assert not rounds.adds(21, 30)
+    assert rounds.queue[:4].tolist() == [3, 10, 30, 5]
+    rounds.begin()
+    assert not rounds.adds(12, 30)
+    assert rounds.adds(25, 35)
+    assert not rounds.adds(9, 12)
+    assert rounds.queue[:4].tolist() == [3, 9, 35, 5]
+    assert rounds.adds(50, 60)
+    rounds.begin(new_run=True)
+    assert rounds.adds(52, 53)
+
+
+def test_no_record_is_dropped_where_a_fact_stands() -> None:
+    rounds = Rounds()
+    assert rounds.adds(10, STANDING_END)
+    rounds.begin()
+    assert rounds.adds(12, 14)
+    rounds.begin()
+    assert rounds.adds(13, STANDING_END)
+
+
 def test_places_for_the_records_of_a_round_grow_with_the_queue() -> None:
-    recent = np.zeros((1 + store_tables.RECENT, 2), np.int64)
-    recent[0] = 7, 0
+    recent = store_tables.make_recent(2)
+    recent[0, store_tables.ROUND] = 7
     assert store_tables.fit_recent(recent, np.empty(8 * store_tables.RECENT, np.int64)) is recent
     larger = store_tables.fit_recent(recent, np.empty(8 * store_tables.RECENT + 1, np.int64))
     assert len(larger) == 1 + 2 * store_tables.RECENT

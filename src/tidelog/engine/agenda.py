@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.jit import Array, Number, inlined_kernel, kernel
+from tidelog.jit import Array, Number, inlined_kernel, kernel, tick
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 #: The lists; the first two are purposes with times of their own.
@@ -25,6 +25,8 @@ RULES, ANSWERS, LASTING, REMADE, AGAIN = range(5)
 #: The position in `lengths` from which on the lengths of the heaps stand, behind those of the lists.
 HEAPS = 5
 _SEEN = 32
+#: A heap of which one part in so many was due is searched as a whole for the rest.
+_MANY = 8
 #: Among the purposes that a predicate is watched for: it belongs to a recursion through time, whose news are counted.
 RECURSION = 64
 _PURPOSES = (1 << RULES) | (1 << ANSWERS)
@@ -176,7 +178,12 @@ def _drop_outdated(matter: int, agenda: Agenda) -> None:
 def advance_to(now: int, matter: int, agenda: Agenda) -> None:
     """Advance to time `now`: move the atoms scheduled by then onto the list."""
     times, atoms, lengths = agenda.times, agenda.atoms, agenda.lengths
+    moved = 0
     while lengths[HEAPS + matter] and times[0, matter] <= now:
+        if _MANY * moved > lengths[HEAPS + matter]:
+            _move_all(now, matter, agenda)
+            return
+        moved += 1
         t, atom = times[0, matter], atoms[0, matter]
         lengths[HEAPS + matter] -= 1
         size = lengths[HEAPS + matter]
@@ -194,3 +201,20 @@ def advance_to(now: int, matter: int, agenda: Agenda) -> None:
         if agenda.first[atom, matter] == t:
             agenda.first[atom, matter] = POS_INF
             add(atom, matter, agenda)
+
+
+@kernel
+def _move_all(now: int, matter: int, agenda: Agenda) -> None:
+    """Do what `advance_to` does in one pass over the heap, which costs less where many of its atoms are due."""
+    times, atoms, lengths = agenda.times, agenda.atoms, agenda.lengths
+    kept = 0
+    for i in range(lengths[HEAPS + matter]):
+        tick()
+        t, atom = times[i, matter], atoms[i, matter]
+        if t > now:
+            _put(kept, t, atom, matter, agenda)
+            kept += 1
+        elif agenda.first[atom, matter] == t:
+            agenda.first[atom, matter] = POS_INF
+            add(atom, matter, agenda)
+    lengths[HEAPS + matter] = kept

@@ -73,7 +73,7 @@ class Store:
         self.agenda = agenda.empty()
         #: New pieces of intervals of logged predicates: atom, first and last position.
         self.log: store_tables.Array = np.zeros((1, 3), np.int64)
-        self.recent: store_tables.Array = np.zeros((1 + store_tables.RECENT, 2), np.int64)
+        self.recent: store_tables.Array = store_tables.make_recent(max(arities, default=0))
         self.resumed: store_tables.Array = np.zeros(5, np.int64)
         self.ahead: store_tables.Array = np.zeros((store_tables.AHEAD, 2), np.int64)
         #: A queue that is not in use, of the length that was needed before.

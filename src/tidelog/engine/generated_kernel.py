@@ -47,6 +47,7 @@ from tidelog.engine.store_tables import (
     Array,
     Number,
     Tables,
+    begin_round,
     find_atom,
     find_key,
     first_after,
@@ -174,14 +175,14 @@ def take_records(
     recent, resumed, values, words = tables.recent, tables.resumed, tables.scratch[1], code.words
     turned, looked_at = False, position
     if following_end == 0:
-        recent[0, 0] += 1
+        begin_round(recent, True)
     while True:
         if position >= end:
             if following_end == 0:
                 return DONE, turned, position, end, following_end, later_end
             queue, following, turned = following, queue, not turned
             position, end, following_end, looked_at = 0, following_end, 0, 0
-            recent[0, 0] += 1
+            begin_round(recent, False)
         tick()
         if position >= looked_at and meta[N_ATOMS] > FEW_ATOMS:
             looked_at = look_ahead(queue, position, end, preds, atoms, args, table, iv, meta, tables.ahead)

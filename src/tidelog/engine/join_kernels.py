@@ -47,12 +47,20 @@ from tidelog.engine.store_tables import (
     N_INDEXES,
     N_KEYS,
     PRED,
+    RECENT_ARGS,
+    RECENT_HEAD,
+    RECENT_HI,
+    RECENT_LO,
+    RECENT_PLACE,
+    ROUND,
+    SINCE_ROUND,
     SIZE,
     START,
     TAKEN,
     TRANSIENT,
     Array,
     Number,
+    begin_round,
     find_atom,
     find_key,
     first_after,
@@ -308,9 +316,10 @@ def write_head(words: Array, plan: int, lo: int, hi: int, registers: Array, queu
 def is_merged(
     words: Array, plan: int, lo: int, hi: int, queue: Array, end: int, registers: Array, values: Array, recent: Array
 ) -> bool:
-    """Merge a derived record with one of the same atom that is in the queue since this round began and touches it.
+    """Return whether a derived record is no longer needed, because of what was derived for the same atom in this run.
 
-    Return False where there is none; the place behind the end of the queue is then noted for it.
+    It touches a record that is in the queue since this round began, and becomes part of that one; or it says nothing
+    beyond records of earlier rounds. Otherwise the place behind the end of the queue is noted for it.
     """
     n_head = words[plan + N_HEAD]
     for i in range(n_head):
@@ -324,17 +333,29 @@ def is_merged_head(
 ) -> bool:
     """Do what `is_merged` does, for a head whose arguments are in `values`."""
     slot = 1 + np.int64(hash_atom(head, values, 0, n_head) & np.uint64(recent.shape[0] - 2))
-    if recent[slot, 0] == recent[0, 0]:
-        at = recent[slot, 1]
-        if queue[at] == head and lo <= queue[at + 2] + 1 and hi >= queue[at + 1] - 1:
-            same = True
-            for i in range(n_head):
-                if queue[at + 3 + i] != values[i]:
-                    same = False
-            if same:
+    this_round, known_lo, known_hi = recent[0, ROUND], lo, hi
+    if recent[slot, ROUND] >= recent[0, SINCE_ROUND] and recent[slot, RECENT_HEAD] == head:
+        same = True
+        for i in range(n_head):
+            if recent[slot, RECENT_ARGS + i] != values[i]:
+                same = False
+        if same and lo <= recent[slot, RECENT_HI] + 1 and hi >= recent[slot, RECENT_LO] - 1:
+            if recent[slot, ROUND] == this_round:
+                known_lo, known_hi = min(lo, recent[slot, RECENT_LO]), max(hi, recent[slot, RECENT_HI])
+                at = recent[slot, RECENT_PLACE]
                 queue[at + 1], queue[at + 2] = min(lo, queue[at + 1]), max(hi, queue[at + 2])
+                recent[slot, RECENT_LO], recent[slot, RECENT_HI] = known_lo, known_hi
                 return True
-    recent[slot, 0], recent[slot, 1] = recent[0, 0], end
+            # How far a fact that stands holds is known only when it is taken.
+            if hi != STANDING_END and recent[slot, RECENT_HI] != STANDING_END:
+                if lo >= recent[slot, RECENT_LO] and hi <= recent[slot, RECENT_HI]:
+                    return True
+                known_lo, known_hi = min(lo, recent[slot, RECENT_LO]), max(hi, recent[slot, RECENT_HI])
+    recent[slot, ROUND], recent[slot, RECENT_PLACE] = this_round, end
+    recent[slot, RECENT_LO], recent[slot, RECENT_HI] = known_lo, known_hi
+    recent[slot, RECENT_HEAD] = head
+    for i in range(n_head):
+        recent[slot, RECENT_ARGS + i] = values[i]
     return False
 
 
@@ -353,7 +374,7 @@ def return_record(
     """Return a record to the queue, to be taken again with the pieces that it gave when it was inserted."""
     meta[TAKEN] -= 1
     # What it derived is derived again.
-    recent[0, 0] += 1
+    begin_round(recent, True)
     if pred >= 0 and not preds[pred, TRANSIENT]:
         resumed[0], resumed[1], resumed[2], resumed[3], resumed[4] = 1, n_pieces, atom, merged_lo, merged_hi
 

@@ -82,6 +82,7 @@ from tidelog.engine.store_tables import (
     Array,
     Number,
     Tables,
+    begin_round,
     find_atom,
     insert,
     look_ahead,
@@ -132,7 +133,7 @@ def run(
     log, recent, resumed = tables.log, tables.recent, tables.resumed
     turned, looked_at = False, position
     if following_end == 0:
-        recent[0, 0] += 1
+        begin_round(recent, True)
     registers, values, at_atom = tables.scratch[0], tables.scratch[1], tables.scratch[2]
     at_entry, at_interval, lows, highs = tables.scratch[3], tables.scratch[4], tables.scratch[5], tables.scratch[6]
     while True:
@@ -144,7 +145,7 @@ def run(
                 return EVALUATED, turned, position, end, following_end, later_end
             queue, following, turned = following, queue, not turned
             position, end, following_end, looked_at = 0, following_end, 0, 0
-            recent[0, 0] += 1
+            begin_round(recent, False)
         if meta[TAKEN] >= allowance:
             return TIRED, turned, position, end, following_end, later_end
         tick()

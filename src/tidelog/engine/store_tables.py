@@ -33,8 +33,13 @@ META_SIZE = FREE + 40
 ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, MAY_STAND, KNOWN_TO, AIM, PRED_SIZE = range(12)
 
 
-#: The least number of places for records of this round, a power of two.
+#: The least number of places for records of this run, a power of two.
 RECENT = 1 << 12
+#: Columns of such a place: the round in which a record was derived, its place in the queue of that round, the times at
+#: which its atom is known to hold once all records so far are taken, and the atom: predicate and arguments. In the
+#: first row, this round and the first round of the run.
+ROUND, RECENT_PLACE, RECENT_LO, RECENT_HI, RECENT_HEAD, RECENT_ARGS = range(6)
+SINCE_ROUND = 1
 #: How many records are looked at ahead.
 AHEAD = 16
 
@@ -44,10 +49,9 @@ class Tables(NamedTuple):
     """The arrays of a store, as compiled code takes them.
 
     The first row of `log` holds the number of pieces that are logged; the others an atom and the ends of a piece each.
-    `recent` finds records that were derived in this round: a number of the round and a place in its queue, by the hash
-    of the atom. Its first row holds the number of the round. `resumed` says whether a record was inserted before a
-    queue was full, and with what result: the number of pieces, the atom, and the ends of the interval around them.
-    `ahead` is room for `look_ahead`.
+    `recent` finds records that were derived in this run, by the hash of the atom. `resumed` says whether a record was
+    inserted before a queue was full, and with what result: the number of pieces, the atom, and the ends of the interval
+    around them. `ahead` is room for `look_ahead`.
     """
 
     preds: Array
@@ -146,6 +150,14 @@ def look_ahead(
     for i in range(count):
         ahead[i, 0] = args[ahead[i, 0]] + iv[ahead[i, 1], 1]
     return position
+
+
+@inlined_kernel
+def begin_round(recent: Array, new_run: bool) -> None:
+    """Begin a round, perhaps of a new run: no record of earlier rounds, or of earlier runs, counts any more."""
+    recent[0, ROUND] += 1
+    if new_run:
+        recent[0, SINCE_ROUND] = recent[0, ROUND]
 
 
 @inlined_kernel
@@ -393,6 +405,12 @@ def unpack(
             row += 1
 
 
+def make_recent(arity: int) -> Array:
+    """Return places for records of a run, of atoms with up to this many arguments."""
+    # With up to three arguments, a place is one line of the processor's cache.
+    return np.zeros((1 + RECENT, RECENT_ARGS + max(arity, 3)), np.int64)
+
+
 def fit_recent(recent: Array, queue: Array) -> Array:
     """Return the places for records of a round, or more of them if a queue has become too long for these."""
     places = len(recent) - 1
@@ -400,7 +418,7 @@ def fit_recent(recent: Array, queue: Array) -> Array:
         places *= 2
     if places < len(recent):
         return recent
-    larger = np.zeros((1 + places, 2), np.int64)
+    larger = np.zeros((1 + places, recent.shape[1]), np.int64)
     larger[0] = recent[0]
     return larger
 
