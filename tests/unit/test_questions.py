@@ -181,3 +181,8 @@ def test_a_question_is_answered_where_other_facts_are_refused() -> None:
     with pytest.raises(tl.TidelogError, match="TL311"):
         ask(rules, facts, "E")
     assert ask(rules, facts, "E(b)") == ["E(b)@[4,5]"]
+
+
+def test_a_query_that_is_no_text_is_refused() -> None:
+    with pytest.raises(tl.TidelogError, match="NoneType, which is no name of a predicate"):
+        tl.Reasoner(tl.Program.parse("Hit(X) :- On(X)."), None)  # type: ignore[arg-type]

@@ -22,10 +22,11 @@ def require_known_predicates(queries: Iterable[str], known: Collection[str]) -> 
         raise TidelogError(_report_unknown(name, known) for name in unknown)
 
 
-def _report_unknown(name: str, known: Collection[str]) -> Diagnostic:
-    close = suggest(name, known)
-    if close:
+def _report_unknown(name: object, known: Collection[str]) -> Diagnostic:
+    help = f"the predicates are {', '.join(sorted(known))}" if known else "there are no predicates at all"
+    if not isinstance(name, str):
+        problem = f"the query is an object of type {type(name).__name__}, which is no name of a predicate"
+        return Diagnostic("TL302", problem, help=help)
+    if close := suggest(name, known):
         help = f"did you mean {close}?"
-    else:
-        help = f"the predicates are {', '.join(sorted(known))}" if known else "there are no predicates at all"
     return Diagnostic("TL302", f"the query predicate {name} occurs neither in the rules nor in the data", help=help)
