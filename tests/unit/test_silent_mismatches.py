@@ -386,3 +386,26 @@ def test_timestamps_of_dataframes_with_and_without_a_time_zone_are_reported() ->
     said = "the times of the table Order have no time zone, and those of the table Paid have one"
     assert [warning.message for warning in find_warnings(program, data)] == [said]
     assert find_warnings(program, tl.Dataset.from_arrow({"Order": local, "Paid": local})) == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(5, "2026-01-31T10:00:00Z"), ("2026-01-31T10:00:00Z", 7), ("2026-01-31T10:00:00Z", 1e12)]
+)
+def test_a_clock_that_goes_from_numbers_to_dates_or_back_is_refused(first: float | str, second: float | str) -> None:
+    import tidelog as tl
+
+    reasoner = tl.Reasoner(tl.Program.parse("Q(X) :- P(X)."), "Q")
+    reasoner.push(first, ["P(a)"])
+    for move in (reasoner.push, reasoner.advance):
+        with pytest.raises(tl.TidelogError, match="TL209"):
+            move(second)
+    assert [fact.args for fact in reasoner.finish()] == [("a",)]
+
+
+def test_a_clock_may_have_seconds_since_1970_next_to_dates() -> None:
+    import tidelog as tl
+
+    for first, second in ((5, "1970-01-01T00:00:07Z"), ("2026-01-31T10:00:00Z", 1769853605)):
+        reasoner = tl.Reasoner(tl.Program.parse("Q(X) :- P(X)."), "Q")
+        reasoner.push(first, ["P(a)"])
+        assert [fact.args for fact in reasoner.push(second)] == [("a",)]

@@ -20,7 +20,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.fact_text import format_fact, format_number
 from tidelog.language.syntax import Rule
 from tidelog.language.time_like import to_duration
-from tidelog.language.time_text import Zone
+from tidelog.language.time_text import Zone, format_iso
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.interval import Time
 
@@ -45,7 +45,7 @@ class TimeUnits:
     def ask(self, shown: str, *times: Time) -> None:
         """Note the times of an option or a question; raise TL209 if none of them can be a time next to dates."""
         finite = [time for time in times if isinstance(time, Fraction)]
-        if finite and not any(LEAST_SECONDS <= abs(time) <= MOST_SECONDS for time in finite):
+        if finite and not any(map(_can_be_seconds, finite)):
             self._number, self._asked = self._number or shown, True
             self._check()
 
@@ -72,6 +72,20 @@ def check_asked_times(data: Dataset, shown: str, *times: Time) -> None:
     units = TimeUnits()
     units.ask(shown, *times)
     units.add(data.symbols, data.as_columns(), "the data")
+
+
+def require_same_unit(time: Time, before: Time, *, dates_before: bool) -> None:
+    """Raise TL209 if one of two times is a date, and the other a number that can be no time next to dates."""
+    date, number = (before, time) if dates_before else (time, before)
+    if not isinstance(date, Fraction) or not isinstance(number, Fraction):
+        return
+    if _can_be_seconds(date) and not _can_be_seconds(number):
+        message = f"some times are dates, like {format_iso(date)}, and others numbers, like {format_number(number)}"
+        raise TidelogError(Diagnostic("TL209", message))
+
+
+def _can_be_seconds(time: Fraction) -> bool:
+    return LEAST_SECONDS <= abs(time) <= MOST_SECONDS
 
 
 def find_unit_warnings(rules: Iterable[Rule], data: Dataset) -> Iterator[Diagnostic]:

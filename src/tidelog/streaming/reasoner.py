@@ -23,6 +23,7 @@ from tidelog.compiler.passes import check_program
 from tidelog.compiler.prepare_facts import with_program_facts
 from tidelog.data.data_frames import DataLike, FactsLike, to_dataset
 from tidelog.data.dataset import Dataset
+from tidelog.data.time_units import require_same_unit
 from tidelog.engine.fact_store import Int64s, Rows
 from tidelog.engine.stream_kernel import JUDGED, LAST, NOW, REPORTED
 from tidelog.language.calendar_predicates import require_no_calendar
@@ -142,7 +143,7 @@ class Reasoner:
         `late_count` and set aside, never mixed in.
         """
         self.roll_back()
-        clock, dated = to_dated_time(t)
+        clock, dated = self._read_clock(t)
         data = read_facts(self.program, facts, clock)
         self.note_dates(dated or data.dates)
         step = self._take_facts(clock, False, data)
@@ -153,7 +154,15 @@ class Reasoner:
     def advance(self, t: TimeLike) -> AnswerList:
         """Advance the clock to t and close t, except as the delay allows; return the answers that became certain."""
         self.roll_back()
-        return AnswerList(self._take_facts(to_time(t), True, None), self.dates)
+        return AnswerList(self._take_facts(self._read_clock(t)[0], True, None), self.dates)
+
+    def _read_clock(self, t: TimeLike) -> tuple[Time, bool]:
+        """Return a time of the clock, and whether it is a date; raise if the clock had another unit before."""
+        clock, dated = to_dated_time(t)
+        now = int(self.evaluation.at[NOW])
+        if dated != self.dates and now > NEG_INF:
+            require_same_unit(clock, self.evaluation.grid.to_time(now), dates_before=self.dates)
+        return clock, dated
 
     def _take_facts(self, t: Time, over: bool, data: Dataset | None) -> StreamStep:
         """Advance the clock to t and add facts, with corrections or without."""
