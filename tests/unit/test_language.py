@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -363,3 +365,15 @@ def test_close_names_are_suggested() -> None:
     assert suggest("Sigal", ["Signal", "Flag"]) == "Signal"
     assert suggest("signal", ["Signal", "Flag"]) == "Signal"
     assert suggest("Weather", ["Signal", "Flag"]) is None
+
+
+def test_suggestions_among_many_names_are_those_of_difflib() -> None:
+    rng = Random(0)
+    found = 0
+    for _ in range(40):
+        names = list({"".join(rng.choices("abxé_01", k=rng.randint(0, 7))) for _ in range(400)})
+        meant, cutoff = "".join(rng.choices("abxé_2", k=rng.randint(1, 7))), rng.choice([0.5, 0.6, 0.75, 0.9])
+        close = difflib.get_close_matches(meant, [name for name in names if name != meant], n=1, cutoff=cutoff)
+        assert suggest(meant, names, cutoff) == (close[0] if close else None)
+        found += bool(close)
+    assert 5 < found < 40

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+#: With more candidates than this, those that have too few letters in common are left out in one pass over all of them.
+_MANY = 200
 
 
 def plural(count: int, noun: str) -> str:
@@ -34,5 +38,26 @@ def suggest(name: str, candidates: Iterable[str], cutoff: float = 0.75) -> str |
     'Diamondminus'
     """
     by_lower = {candidate.lower(): candidate for candidate in candidates if candidate != name}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
+    others: Sequence[str] = [*filter(None, by_lower)]
+    if len(others) > _MANY:
+        others = _leave_out_unlike(name.lower(), others, cutoff)
+    close = difflib.get_close_matches(name.lower(), others, n=1, cutoff=cutoff)
     return by_lower[close[0]] if close else None
+
+
+def _leave_out_unlike(name: str, candidates: Sequence[str], cutoff: float) -> list[str]:
+    """Return the candidates that have enough letters in common with a name to be similar to it, in any order.
+
+    This is the bound of `difflib.SequenceMatcher.quick_ratio`, for all of them at once.
+    """
+    import numpy as np
+
+    letters = np.frombuffer("".join(candidates).encode("utf-32-le", "surrogatepass"), np.uint32)
+    lengths = np.fromiter(map(len, candidates), np.int64, len(candidates))
+    starts = np.cumsum(lengths) - lengths
+    common = np.zeros(len(candidates), np.int64)
+    for letter, count in Counter(name).items():
+        found = np.add.reduceat(letters == ord(letter), starts, dtype=np.int64)
+        common += np.minimum(found, count)
+    close = 2.0 * common / (lengths + len(name)) >= cutoff
+    return [candidates[i] for i in np.flatnonzero(close).tolist()]
