@@ -18,17 +18,13 @@ import tidelog as tl
 from examine import ParsedCase, parse_case
 from strategies import Case
 from tidelog.engine.batch_problem import Problem
-from tidelog.engine.fact_store import Rows
 from tidelog.goals import focused_problem
 from tidelog.language.fact_text import format_value, quote
 from tidelog.language.syntax import Fact, Value
-from tidelog.proofs.left_out_facts import LeftOutFacts
 from tidelog.timeline.interval import Interval, Time
 
 #: Questions to each program.
 QUESTIONS = 4
-
-find_rows = LeftOutFacts.find_rows
 
 
 @contextmanager
@@ -111,26 +107,6 @@ def examine_fact(given: ParsedCase, fact: Fact, seen: Counter[str]) -> Iterator[
         explanation = attempt(lambda: tl.explain(given.program, given.data, fact, timeline=given.timeline))
         if not isinstance(explanation, tl.proofs.Explanation) or explanation.answer.value not in ("yes", "unknown"):
             yield f"{fact} holds, but its explanation is {explanation}"
-    if everything == "no":
-        yield from examine_absence(given, fact, seen)
-
-
-def examine_absence(given: ParsedCase, fact: Fact, seen: Counter[str]) -> Iterator[str]:
-    """Yield how the reasons why a fact does not hold differ from those that the model of everything gives."""
-    ask = partial(tl.explain, given.program, given.data, fact, timeline=given.timeline)
-    with evaluating_everything():
-        everything = attempt(ask)
-    if not isinstance(everything, tl.proofs.Explanation) or everything.answer.value != "no":
-        return
-    with patch.object(LeftOutFacts, "find_rows", lambda *question: count_look(find_rows(*question), seen)):
-        found = attempt(ask)
-    if str(found) != str(everything) or found.as_json() != everything.as_json():
-        yield f"{fact} does not hold because\n{found}\nnot because\n{everything}"
-
-
-def count_look(rows: Rows, seen: Counter[str]) -> Rows:
-    seen["looks at facts left out"] += 1
-    return rows
 
 
 def is_refusal(answer: Any) -> bool:

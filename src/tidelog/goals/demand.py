@@ -16,11 +16,6 @@ So let a rule derive an atom in a box, with positive atoms that are all atoms of
 atom, is in a box that was asked for. If one of them is no atom of Pos, the rule derives nothing, over all facts or over
 some. So the atoms in boxes depend on atoms in boxes alone, and the given facts outside can be left out. That some rules
 then derive other atoms outside, where facts are missing, does not matter.
-
-Why a fact does not hold takes more: the explanation tries the literals of a rule as they are written, up to the first
-that fails. So the rules of the goals, and of the atoms in their bodies to some depth, are followed as written, and a
-literal restricts only variables that no literal before it binds. The boxes then also contain all atoms that such an
-explanation looks at. With larger sets of constants, everything above remains true.
 """
 
 from __future__ import annotations
@@ -35,7 +30,6 @@ from tidelog.compiler.flat_rules import FlatLiteral, FlatRule
 from tidelog.engine.batch_problem import Problem
 from tidelog.goals.given_columns import NOTHING, Constants, GivenColumns, contains, join_sets
 from tidelog.language.core_rules import Aggregation
-from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.syntax import Constant, Term, Variable
 
 #: Sets of constants by position; anything is at the other positions.
@@ -61,15 +55,15 @@ class _Values:
         self.some = False
 
 
-def find_demand(problem: Problem, goals: Iterable[tuple[str, Box]], levels: int = 0) -> dict[str, list[Box]] | None:
+def find_demand(problem: Problem, goals: Iterable[tuple[str, Box]]) -> dict[str, list[Box]] | None:
     """Return the boxes of all atoms that can matter for the goals, by predicate; those without a box cannot matter.
 
-    Rules are followed as written for as many levels. Return None where there is too much to follow.
+    Return None where there is too much to follow.
     """
     search = _Search(problem)
     try:
         for name, box in goals:
-            search.ask((name, tuple(box)), list(box.values()), levels)
+            search.ask((name, tuple(box)), list(box.values()))
         search.run()
     except _TooMuch:
         return None
@@ -110,11 +104,6 @@ class _Binding:
     ids: Mapping[object, int]
     sets: dict[Variable, Constants]
 
-    def bind(self, term: Term, constants: Constants) -> None:
-        """Let a variable that is not bound yet have some constants."""
-        if isinstance(term, Variable):
-            self.sets.setdefault(term, constants)
-
     def restrict(self, term: Term, constants: Constants) -> bool:
         """Restrict a term to some constants; return False if nothing is left."""
         if isinstance(term, Constant):
@@ -151,16 +140,9 @@ class _Search:
         self.stale: set[Node] = set()
         self.readers: dict[Node, set[Node]] = {}
         self.agenda: list[Node] = []
-        #: For how many levels the rules of a node are followed as written.
-        self.levels: dict[Node, int] = {}
 
-    def ask(self, node: Node, sets: Sequence[Constants], levels: int = 0) -> None:
+    def ask(self, node: Node, sets: Sequence[Constants]) -> None:
         """Ask for more atoms of a node."""
-        if levels > self.levels.get(node, 0):
-            self.levels[node] = levels
-            if node in self.boxes and node[0] in self.rules:
-                self.stale.add(node)
-                self.agenda.append(node)
         box = self.boxes.get(node)
         if box is None:
             self.boxes[node], more = list(sets), list(sets)
@@ -207,8 +189,6 @@ class _Search:
 
     def _follow_body(self, node: Node, rule: FlatRule, binding: _Binding) -> bool:
         """Ask for what a body reads; return whether it may hold."""
-        if self.levels.get(node, 0):
-            return self._follow_as_written(node, rule, binding)
         for comparison in rule.comparisons:
             for term, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
                 if comparison.op == "=" and isinstance(term, Variable) and isinstance(other, Constant):
@@ -230,24 +210,6 @@ class _Search:
                 self._read(node, literal, binding)
         return True
 
-    def _follow_as_written(self, node: Node, rule: FlatRule, binding: _Binding) -> bool:
-        """Ask for what an explanation of why a rule does not apply reads; return whether its body may hold."""
-        may_hold = True
-        for literal in rule.body:
-            if literal.negated:
-                continue
-            columns = self._read(node, literal, binding)
-            if columns is None:
-                may_hold = False
-                break
-            for term, column in zip(literal.args, columns, strict=True):
-                if column is not None:
-                    binding.bind(term, column)
-        for literal in rule.body:
-            if literal.negated:
-                self._read(node, literal, binding)
-        return may_hold
-
     def _rate(self, literal: FlatLiteral, binding: _Binding) -> tuple[bool, int, bool, int]:
         """Rate how good a literal is to go on with: it should be close to what is known, given, and small."""
         variables = [term for term in literal.args if isinstance(term, Variable)]
@@ -261,9 +223,7 @@ class _Search:
         box = {at: known for at, term in enumerate(literal.args) if (known := binding.find(term)) is not None}
         name = literal.predicate
         asked = name, tuple(box)
-        levels = self.levels.get(node, 0)
-        # The rules of a name that stands for a part of a rule are on the level of that rule.
-        self.ask(asked, list(box.values()), levels if is_hidden(name) else max(levels - 1, 0))
+        self.ask(asked, list(box.values()))
         if name not in self.rules:
             return self._find_given(name, box) if self.columns.size(name) else None
         self.readers.setdefault(asked, set()).add(node)

@@ -30,15 +30,13 @@ MOST_KEPT = 0.5
 def focus(problem: Problem, queries: Sequence[Query], span: Pair | None) -> Problem:
     """Return a problem with the same answers to the queries in a span of time, all time for None.
 
-    It is the same problem if nothing can be left out. Atoms that the queries do not ask for may be missing or wrong,
-    except those that rules as they are written read, for the `levels` of a query, to find no answer. Violated
-    constraints are found in any case: they are goals of their own, for all time.
+    It is the same problem if nothing can be left out. Atoms that the queries do not ask for may be missing or wrong.
+    Violated constraints are found in any case: they are goals of their own, for all time.
     """
     goals = [(query.predicate, _to_box(query, problem.symbols)) for query in queries]
     windows = _find_windows(problem, goals, span)
-    levels = max((query.levels for query in queries), default=0)
     boxes = (
-        find_demand(problem, [*goals, *((name, {}) for name in problem.violations)], levels)
+        find_demand(problem, [*goals, *((name, {}) for name in problem.violations)])
         if any(box for _, box in goals)
         else None
     )

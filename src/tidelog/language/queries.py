@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 class Query:
     """The facts of a predicate: all of them, or those whose arguments fit `terms`.
 
-    A constant fits itself and a variable fits anything, but the same thing wherever it occurs. With `levels`, what
-    explains why there is no answer is asked for, too: for chains of that many rules, the facts that they try in turn.
+    A constant fits itself and a variable fits anything, but the same thing wherever it occurs.
     """
 
     predicate: str
     terms: tuple[Term, ...] | None = None
-    levels: int = 0
 
     @staticmethod
-    def of(fact: Fact, levels: int = 0) -> Query:
+    def of(fact: Fact) -> Query:
         """Return the query for the atom of a fact."""
-        return Query(fact.predicate, tuple(Constant(value) for value in fact.args), levels)
+        return Query(fact.predicate, tuple(Constant(value) for value in fact.args))
 
 
 def parse_query(program: Program, text: str) -> Query:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, find_predicate_components
 from tidelog.batch import BatchRun, prepare_run, solve_run
 from tidelog.engine.extent import Extent, Tail
-from tidelog.engine.repetition import split_repetitions
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
-from tidelog.language.queries import Query
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import AggregateFunction, Fact
 from tidelog.language.time_arguments import NO_TIMES, find_time_terms
@@ -33,7 +31,6 @@ from tidelog.proofs.encoded_rules import (
 )
 from tidelog.proofs.fact_index import FactIndex, Ids, PredicateIndex, match_atom
 from tidelog.proofs.formula_evaluation import GroundAtom, ground_atom
-from tidelog.proofs.left_out_facts import LeftOutFacts, NeedsAllFacts
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, negate
 from tidelog.timeline.interval import Interval, TimelineName
 from tidelog.timeline.time_sets import Pair, Times, clip, subtract
@@ -68,8 +65,6 @@ class ExplainedModel:
     through_time: frozenset[str]
     changes: Pair
     core: Pair
-    #: A part of the core that is in the core of the model with all facts, where some are left out.
-    certain_core: Pair
     #: The core, and how far beyond it proofs may look for premises.
     reachable: Pair
     #: Whether something repeats for ever, so that the model beyond the core cannot be written down.
@@ -82,20 +77,8 @@ class ExplainedModel:
     undefined: Mapping[int, int]
     #: The calendar that was generated, if rules read one: what follows from it without data is known in a range.
     calendar: CalendarInput | None = None
-    #: The facts that do not matter for the goal, where they are left out.
-    left_out: LeftOutFacts | None = None
-
-    def require_certain_time(self, at: int) -> None:
-        """Raise `NeedsAllFacts` unless a time is in the core of the model with all facts, too."""
-        if self.left_out is not None and not self.certain_core[0] <= at <= self.certain_core[1]:
-            raise NeedsAllFacts
-
-    def repeats(self, atom: GroundAtom) -> bool:
-        """Return whether an atom repeats for ever."""
-        extent = self.extents.get(atom[0])
-        if extent is None or not (extent.left or extent.right):
-            return False
-        return any(one.args == atom[1] for one in split_repetitions(extent, self.grid.tick)[1])
+    #: Whether facts that do not matter for the goal are left out.
+    focused: bool = False
 
     def write_as(self, rule: EncodedRule) -> ExplainedModel:
         """Return the model with a decoder that writes the times of a rule as dates, if the data has dates."""
@@ -138,17 +121,14 @@ def build_explained_model(
     denominator: int,
     near: Interval | None = None,
     goal: Fact | None = None,
-    levels: int = 0,
 ) -> ExplainedModel:
     """Compute the model of a program and its data; with a query, only what its predicates depend on.
 
     Times are multiples of `1/denominator`, or finer. `near` is a range of interest besides that of the data. With a
-    goal, compute what can matter for whether this fact holds, at any time, and for `levels` of rules what it takes to
-    explain why it does not hold.
+    goal, compute what can matter for whether this fact holds, at any time.
     """
     names = _collect_predicates(program, data, query)
-    needs_all = goal is None or _needs_all_facts(program, goal.predicate, levels)
-    goals = () if goal is None or needs_all else (Query.of(goal, levels) if levels else goal,)
+    goals = () if goal is None or _may_be_undefined(program, goal.predicate) else (goal,)
     run, extents = solve_run(
         lambda finer: prepare_run(
             program, data, names, timeline=timeline, goals=goals, denominator=lcm(denominator, finer), near=near
@@ -169,9 +149,6 @@ def build_explained_model(
     before = _find_common_period(extent.left for extent in extents.values())
     after = _find_common_period(extent.right for extent in extents.values())
     core = changes[0] - 2 * before - MARGIN * reach, changes[1] + 2 * after + MARGIN * reach
-    left_out = None if run.whole is None else LeftOutFacts(program, data, timeline, run, names)
-    certain = changes if left_out is None else left_out.find_given_range()
-    certain_core = certain[0] - MARGIN * reach, certain[1] + MARGIN * reach
     reachable = core[0] - before - 4 * MARGIN * reach, core[1] + after + 4 * MARGIN * reach
     indexed = reachable[0] - 2 * before - reach, reachable[1] + 2 * after + reach
     decoder = Decoder(grid, symbols)
@@ -200,14 +177,13 @@ def build_explained_model(
         ),
         changes=changes,
         core=core,
-        certain_core=certain_core,
         reachable=reachable,
         repeating=any(extent.left or extent.right for extent in extents.values()),
         periods=(before or grid.tick, after or grid.tick),
         temporal=program.temporal is not None,
         undefined=run.problem.undefined,
         calendar=run.calendar,
-        left_out=left_out,
+        focused=run.whole is not None,
     )
 
 
@@ -256,17 +232,13 @@ def describe_absence(
     return f"no {model.decoder.format_atom(atom)}", model.grid.to_interval(*window)
 
 
-def _needs_all_facts(program: Program, predicate: str, levels: int) -> bool:
-    """Return whether an explanation needs all facts.
-
-    It counts all rows with operations that are undefined. And why a condition with numbers fails is looked up in all
-    facts.
-    """
+def _may_be_undefined(program: Program, predicate: str) -> bool:
+    """Return whether a predicate depends on operations that may be undefined: explanations count all such rows."""
     needed = set(find_needed_rules(program.rules, (predicate,)))
     sums = (AggregateFunction.SUM, AggregateFunction.AVG)
     calculated = {step.origin for step in program.core.calculations}
-    aggregated = {step.origin for step in program.core.aggregations if levels or step.function in sums}
-    return not needed.isdisjoint(calculated | aggregated)
+    summed = {step.origin for step in program.core.aggregations if step.function in sums}
+    return not needed.isdisjoint(calculated | summed)
 
 
 def _collect_predicates(program: Program, data: Dataset, query: Sequence[str] | None) -> tuple[str, ...]:

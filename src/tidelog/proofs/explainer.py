@@ -62,12 +62,10 @@ class Explainer:
         denominator: int = 1,
         sources: Sequence[tuple[str, Dataset]] = (),
         goal: Fact | None = None,
-        levels: int = 0,
     ) -> None:
         """`query` restricts the model to what these predicates depend on. Times may be multiples of `1/denominator`.
 
         `goal` restricts it to what can matter for one fact: proofs of that fact are then the only ones to ask for.
-        With `levels`, it also has what it takes to explain why the fact does not hold.
 
         `sources` are the files that the data came from, so that proofs can name the file of a given fact.
         """
@@ -80,12 +78,12 @@ class Explainer:
         self.style = FactStyle(data.dates, program.time_arguments)
         #: The facts asked for so far lie in this range, if that matters: if rules read a calendar.
         self._near: Interval | None = None
-        self._goal, self._levels = goal, levels
+        self._goal = goal
         self._rebuild(denominator)
 
     def _rebuild(self, denominator: int) -> None:
         self.model = build_explained_model(
-            self.program, self.data, self._query, self._timeline, denominator, self._near, self._goal, self._levels
+            self.program, self.data, self._query, self._timeline, denominator, self._near, self._goal
         )
         self._derivations = Derivations(self.model)
         self._steps: dict[tuple[GroundAtom, Pair], ProofStep] = {}

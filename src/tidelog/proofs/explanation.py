@@ -22,9 +22,8 @@ from tidelog.model import Answer
 from tidelog.proofs.explained_model import ExplainedModel
 from tidelog.proofs.explainer import Explainer
 from tidelog.proofs.fact_index import Ids
-from tidelog.proofs.left_out_facts import NeedsAllFacts
 from tidelog.proofs.proof_tree import Proof, format_source_rule
-from tidelog.proofs.why_not import LEVELS, WhyNot, explain_absence
+from tidelog.proofs.why_not import WhyNot, explain_absence
 from tidelog.proofs.why_not_text import format_intervals, format_why_not, why_not_to_json
 from tidelog.timeline.grid import NEG_INF
 from tidelog.timeline.interval import Interval, TimelineName
@@ -120,18 +119,14 @@ def explain(
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))
     style = FactStyle(data.dates, program.time_arguments)
 
-    def build_explainer(goal: Fact | None, levels: int = 0) -> Explainer:
-        return Explainer(
-            program, data, query=(fact.predicate,), timeline=timeline, sources=sources, goal=goal, levels=levels
-        )
+    def build_explainer(goal: Fact | None) -> Explainer:
+        return Explainer(program, data, query=(fact.predicate,), timeline=timeline, sources=sources, goal=goal)
 
     try:
         explainer = build_explainer(fact)
-        if explainer.model.left_out is not None and not explainer.holds(fact):
-            try:
-                return explain_fact(_require_no_repetition(build_explainer(fact, LEVELS)), fact)
-            except NeedsAllFacts:
-                explainer = build_explainer(None)
+        if explainer.model.focused and not explainer.holds(fact):
+            # When else and for which other constants conditions hold takes all facts.
+            explainer = build_explainer(None)
         return explain_fact(explainer, fact, depth)
     except Undecided as problem:
         # A proof refers to the model for all time; whether the fact holds may be decided without.
@@ -141,13 +136,6 @@ def explain(
             holds = "holds" if answer is Answer.YES else "does not hold"
             reason = f"{style.fact(fact)} {holds}; why cannot be shown, since {reason}"
         return Explanation(fact, answer, notes=(reason,), style=style)
-
-
-def _require_no_repetition(explainer: Explainer) -> Explainer:
-    """Return an explainer; raise `NeedsAllFacts` if its model leaves out facts that what repeats may depend on."""
-    if explainer.model.left_out is not None and explainer.model.repeating:
-        raise NeedsAllFacts
-    return explainer
 
 
 def explain_fact(explainer: Explainer, fact: Fact, depth: int | None = None) -> Explanation:
@@ -178,11 +166,7 @@ def _explain(explainer: Explainer, fact: Fact, depth: int | None) -> Explanation
         return Explanation(fact, Answer.YES, notes=("the interval contains no time",), style=style)
     missing = model.missing_times(atom, pair)
     held = tuple(model.grid.to_interval(*part) for part in model.holding_times(atom, pair))
-    first = missing[0][0]
-    if first == NEG_INF:
-        model.require_certain_time(first)
-        first = min(missing[0][1], model.core[0])
-    model.require_certain_time(first)
+    first = missing[0][0] if missing[0][0] > NEG_INF else min(missing[0][1], model.core[0])
     moment = model.find_equivalent_moment((first, first))
     notes = tuple(_find_hints(model, fact, atom[1]))
     if moment[0] != first:
@@ -195,18 +179,10 @@ def _find_hints(model: ExplainedModel, fact: Fact, ids: Ids) -> Iterator[str]:
     """Yield hints at what the user may have meant instead."""
     if fact.predicate not in model.rules:
         yield f"no rule derives {fact.predicate}: it holds only where the data says so"
-    left_out = model.left_out
-    known = [] if left_out is not None else _collect_constants(model)
+    known = {number for table in model.index.tables.values() for number in np.unique(table.rows.args).tolist()}
     computed = any(rule.body.conditions for rule in model.rules.get(fact.predicate, ()))
     for number, value in zip(ids, fact.args, strict=True):
-        is_known = number in known if left_out is None else left_out.mentions(number)
-        if not is_known and not (computed and isinstance(value, Fraction)):
-            others = known if left_out is None else left_out.collect_constants()
-            close = suggest(str(value), (str(model.decoder.value(other)) for other in others))
+        if number not in known and not (computed and isinstance(value, Fraction)):
+            close = suggest(str(value), (str(model.decoder.value(other)) for other in known))
             help = f"; did you mean {format_value(close)}?" if close else ""
             yield f"no fact mentions {format_value(value)}{help}"
-
-
-def _collect_constants(model: ExplainedModel) -> list[int]:
-    """Return all constants that facts mention, in order."""
-    return sorted({number for table in model.index.tables.values() for number in np.unique(table.rows.args).tolist()})

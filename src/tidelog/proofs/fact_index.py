@@ -48,15 +48,13 @@ class PredicateIndex:
         return order[first:last]
 
     def _build_index(self, positions: tuple[int, ...]) -> tuple[Int64s, dict[Ids, Pair]]:
-        """Sort the rows, by some of the columns first; return the order, and where each group begins and ends."""
-        count, args = len(self.rows), self.rows.args
-        if not len(args):
-            return np.arange(count), {(): (0, count)}
-        # Within a group, facts are in order of their constants, whatever order the engine found them in.
-        order = np.lexsort((*args[::-1], *args[list(positions)]))
+        """Sort the rows by the columns at some positions; return the order, and where each group begins and ends."""
+        count = len(self.rows)
         if not positions:
-            return order, {(): (0, count)}
-        columns = args[list(positions)][:, order]
+            return np.arange(count), {(): (0, count)}
+        columns = self.rows.args[list(positions)]
+        order = np.lexsort(columns)
+        columns = columns[:, order]
         starts = np.flatnonzero(np.append(True, (columns[:, 1:] != columns[:, :-1]).any(axis=0))[:count])
         keys = zip(*columns[:, starts].tolist(), strict=True)
         ends = np.append(starts[1:], count)

@@ -24,8 +24,8 @@ from tidelog.proofs.encoded_rules import (
     shift_range,
 )
 from tidelog.proofs.explained_model import ExplainedModel, resolve_atom
-from tidelog.proofs.fact_index import FactIndex, PredicateIndex, match_atom
-from tidelog.proofs.formula_evaluation import ANY, GroundAtom, find_support, find_times, ground_atom, merge_facts
+from tidelog.proofs.fact_index import match_atom
+from tidelog.proofs.formula_evaluation import ANY, GroundAtom, find_support, find_times, merge_facts
 from tidelog.proofs.numeric_conditions import FailingValue, describe_failure
 from tidelog.proofs.rule_instances import (
     apply_condition,
@@ -44,9 +44,8 @@ _MOST_BINDINGS = 2_000
 _MOST_EXAMPLES = 3
 #: The encoded literals and conditions of a rule by the identity of their source, without comparisons of bound terms.
 _Encoded = Mapping[int, EncodedLiteral | EncodedCondition]
-#: How many levels of failing conditions are explained in turn, and of how many rules the conditions are tried.
+#: How many levels of failing conditions are explained in turn.
 DEPTH = 2
-LEVELS = DEPTH + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +251,9 @@ class _Failure:
         held = clip(find_times(encoded.formula, binding, window, lookup, dense), self.candidate.times[0])
         facts = merge_facts(find_support(encoded.formula, binding, (held[0][0], held[0][0]), lookup, dense))
         free = complement(find_times(encoded.formula, binding, model.core, lookup, dense))
-        read = (ground_atom(atom, binding) for atom, _ in find_atom_windows(encoded.formula, window, dense))
         return replace(
             self._describe_any(literal, encoded),
-            nearest=_find_nearest(model, clip(free, model.core) if any(map(model.repeats, read)) else free, window),
+            nearest=_find_nearest(model, clip(free, model.core) if model.repeating else free, window),
             blockers=tuple(model.decoder.fact(*fact) for fact in facts),
         )
 
@@ -304,12 +302,11 @@ class _Failure:
         model, candidate = self.model, self.candidate
         if not any(name in candidate.binding for name in encoded.variables):
             return
-        index = self._index_of_all(encoded)
         bindings = (
             binding
-            for binding in find_bindings(encoded, {}, candidate.window, index)
+            for binding in find_bindings(encoded, {}, candidate.window, model.index)
             if ANY not in binding.values()
-            and restrict_times(encoded, binding, candidate.times, index.lookup, model.grid.dense)
+            and restrict_times(encoded, binding, candidate.times, model.index.lookup, model.grid.dense)
         )
         for binding in islice(bindings, _MOST_EXAMPLES):
             resolved = resolve_atom(model, encoded, binding, candidate.window) if model.temporal else None
@@ -318,18 +315,6 @@ class _Failure:
             else:
                 text = model.decoder.format_formula(literal.formula, binding)
             yield text, model.decoder.binding(binding)
-
-    def _index_of_all(self, encoded: EncodedLiteral) -> FactIndex:
-        """Return an index of all facts that a condition reads at its times."""
-        model = self.model
-        if model.left_out is None:
-            return model.index
-        windows: dict[str, Pair] = {}
-        for atom, window in find_atom_windows(encoded.formula, self.candidate.window, model.grid.dense):
-            lo, hi = windows.get(atom.predicate, window)
-            windows[atom.predicate] = min(lo, window[0]), max(hi, window[1])
-        tables = {name: PredicateIndex(model.left_out.find_rows(name, window)) for name, window in windows.items()}
-        return FactIndex(tables, model.index.value, model.index.intern, model.grid)
 
     def _explain_condition(self, encoded: EncodedLiteral) -> WhyNot | None:
         """Explain why a condition that is a derived fact fails, at the last time at which it would be of use."""
@@ -340,7 +325,6 @@ class _Failure:
         atom, window = resolved
         if min(atom[1], default=0) < 0:
             return None  # there is nothing to say about a constant that only rules mention
-        model.require_certain_time(window[1])
         last = min(window[1], model.core[1])
         if last < max(window[0], model.core[0]):
             return None
