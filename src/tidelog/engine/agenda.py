@@ -25,7 +25,7 @@ RULES, ANSWERS, LASTING, REMADE, AGAIN = range(5)
 #: The position in `lengths` from which on the lengths of the heaps stand, behind those of the lists.
 HEAPS = 5
 _SEEN = 32
-#: A heap of which one part in so many was due is searched as a whole for the rest.
+#: Once more than one in `_MANY` of the times in a heap were due, it is searched as a whole for the rest.
 _MANY = 8
 #: Among the purposes that a predicate is watched for: it belongs to a recursion through time, whose news are counted.
 RECURSION = 64

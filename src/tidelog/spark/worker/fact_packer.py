@@ -33,7 +33,7 @@ from tidelog.spark.worker.packed_rows import (
 )
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
-#: Arrow batches are packed together up to so many rows and bytes: a constant is then looked up and sent less often.
+#: Arrow batches are packed together up to this many rows and bytes: a constant is then looked up and sent less often.
 #: With more rows, their arrays no longer fit into caches, or into memory that the process has already.
 _MOST_ROWS = 1 << 18
 _MOST_BYTES = 1 << 25
