@@ -34,7 +34,9 @@ LOAD_BATCH = 1 << 15
 #: A queue with more words than this is not kept for the next time.
 _LONGEST_SPARE = 1 << 20
 
-_ATOMS, _IV = np.zeros((64, 5), np.int32), np.zeros((64, 2), np.int64)
+#: Room of a new store: enough for small problems, since each array that is full interrupts compiled code.
+_FIRST_ATOMS = 512
+_ATOMS, _IV = np.zeros((_FIRST_ATOMS, 5), np.int32), np.zeros((_FIRST_ATOMS, 2), np.int64)
 _COUNTS = [store_tables.N_ATOMS, store_tables.N_ARGS, store_tables.N_IV, store_tables.N_ENTRIES]
 
 
@@ -55,10 +57,10 @@ class Store:
         self.index_list: store_tables.Array = np.zeros(1, np.int64)
         self.index_table: store_tables.Array = np.zeros((1, max(arities, default=0) + 1), np.int64)
         self.atoms: store_tables.Array = _ATOMS.copy()
-        self.args: store_tables.Array = np.zeros(256, np.int32)
-        self.table: store_tables.Array = np.full(128, -1, np.int32)
-        self.entries: store_tables.Array = np.zeros((64, 2), np.int32)
-        self.keys: store_tables.Array = np.full((128, 2), -1, np.int32)
+        self.args: store_tables.Array = np.zeros(4 * _FIRST_ATOMS, np.int32)
+        self.table: store_tables.Array = np.full(2 * _FIRST_ATOMS, -1, np.int32)
+        self.entries: store_tables.Array = np.zeros((_FIRST_ATOMS, 2), np.int32)
+        self.keys: store_tables.Array = np.full((2 * _FIRST_ATOMS, 2), -1, np.int32)
         self.iv: store_tables.Array = _IV.copy()
         self.meta: store_tables.Array = np.zeros(store_tables.META_SIZE, np.int64)
         self.meta[store_tables.FREE :] = -1
@@ -105,12 +107,8 @@ class Store:
     def nbytes(self) -> int:
         """Return the bytes in use by facts, hash tables and indexes."""
         meta = self.meta
-        used = (
-            meta[store_tables.N_ATOMS] * self.atoms[0].nbytes
-            + meta[store_tables.N_ARGS] * 4
-            + meta[store_tables.N_IV] * 16
-        )
-        return int(used + meta[store_tables.N_ENTRIES] * 8) + self.table.nbytes + self.keys.nbytes
+        widths = np.array([self.atoms[0].nbytes, 4, 16, 8])
+        return int(widths @ meta[_COUNTS]) + self.table.nbytes + self.keys.nbytes
 
     def index(self, pred: int, positions: tuple[int, ...]) -> int:
         """Return the number of an index, and make it first if needed."""

@@ -205,8 +205,9 @@ class Evaluation:
 
     def _jump_gaps(self, place: int) -> bool:
         """Evaluate a recursion over groups of facts that lie far apart; return False if there are none."""
-        part = self.compiled.components[place]
-        if not part.recursive or not is_spread_out(part, self.problem.given.values()) or not looks_back_only(part):
+        components, given = self.compiled.components, self.problem.given
+        part = components[place]
+        if not (part.recursive and looks_back_only(part) and is_spread_out(components, place, given.values())):
             return False
         if any(name in self.repeating for name in part.inputs):
             return False

@@ -8,7 +8,7 @@ begins: evaluation jumps there, and continues from the window before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from tidelog.compiler.flat_rules import FlatRule, Op, Pair
 from tidelog.engine.batch_problem import Problem, Unsettled
 from tidelog.engine.extent import Extent, Tail, guess_tails
 from tidelog.engine.fact_store import AllowanceExceeded, Int64s, Rows, coalesce
-from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, SEARCH_ATTEMPTS, TrialRuns
+from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, SEARCH_ATTEMPTS, TrialRuns, find_span
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
 
 #: A gap is worth a jump if it is this many times as long as the rules reach, and at most so many jumps are made.
@@ -48,13 +48,10 @@ def looks_back_only(component: RuleComponent) -> bool:
     )
 
 
-def is_spread_out(component: RuleComponent, given: Iterable[Rows]) -> bool:
-    """Return whether facts are spread over a time that may contain a long gap."""
-    parts = [rows for rows in given if len(rows)]
-    if not parts:
-        return False
-    first, last = min(int(rows.lo.min()) for rows in parts), max(int(rows.hi.max()) for rows in parts)
-    return last - first > LONG_GAP * component.reach
+def is_spread_out(components: Sequence[RuleComponent], place: int, given: Iterable[Rows]) -> bool:
+    """Return whether given facts and all that the components before a place derive may have a long gap."""
+    first, last = find_span(given)
+    return last - first + sum(before.reach for before in components[:place]) > LONG_GAP * components[place].reach
 
 
 def find_groups(rows: Iterable[Rows], component: RuleComponent) -> list[Pair]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatRule
-from tidelog.engine.batch_problem import Problem, Unsettled, plan_component
+from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, plan_component
 from tidelog.engine.extent import Extent, Tail, guess_tails, mirror
 from tidelog.engine.fact_store import AllowanceExceeded, Rows, Store
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
@@ -113,6 +113,8 @@ class TrialRuns:
         self.allowance = allowance
         self.cut_of = cut_of
         self.taken = 0
+        #: The plans with and without recursion, and the indexes that they read: each run uses the same.
+        self.plans: dict[bool, tuple[ComponentPlans, list[tuple[int, tuple[int, ...]]]]] = {}
 
     def _fill_store(self, lo: int, hi: int, own: dict[str, Rows]) -> Store:
         store = self.problem.new_store()
@@ -132,7 +134,12 @@ class TrialRuns:
         store = self._fill_store(lo, hi, own)
         before = store.taken
         part = self.component
-        planned = plan_component(self.problem, store, part, part.rules, self.cut_of, recursion=recursion)
+        if recursion not in self.plans:
+            planned = plan_component(self.problem, store, part, part.rules, self.cut_of, recursion=recursion)
+            self.plans[recursion] = planned, store.indexes
+        planned, indexes = self.plans[recursion]
+        for index in indexes:
+            store.index(*index)
         try:
             store.evaluate(list(range(planned.whole)), planned.code)
         finally:
