@@ -116,7 +116,8 @@ class ChangeStep(StreamStep):
         self._removed = removed
 
     def __len__(self) -> int:
-        return super().__len__() + (self._removed[2] - self._removed[1] if self._removed else 0)
+        added = self._numbers[6] - self._numbers[5]
+        return added if self._removed is None else added + self._removed[2] - self._removed[1]
 
     @property
     def answers(self) -> AnswerChanges:

@@ -245,12 +245,14 @@ class AssertionLedger:
         last = NEG_INF
         for blocks in self._blocks.values():
             for block in blocks:
-                mine = block.stands & (block.epoch <= epoch)
-                if not mine.any():
-                    continue
-                lo, hi = block.lo[mine], block.hi[mine]
-                ends = np.where(hi < POS_INF, (hi + 1) >> 1, np.where(lo > NEG_INF, lo >> 1, NEG_INF))
-                last = max(last, int(ends.max(initial=NEG_INF)))
+                lo, hi = block.lo, block.hi
+                if block.last_epoch > epoch or not block.stands.all():
+                    mine = block.stands & (block.epoch <= epoch)
+                    lo, hi = lo[mine], hi[mine]
+                if hi.max(initial=NEG_INF) == POS_INF:
+                    hi = np.where(hi < POS_INF, hi, np.where(lo > NEG_INF, lo & ~1, NEG_INF))
+                end = int(hi.max(initial=NEG_INF))
+                last = max(last, (end + 1) >> 1 if end > NEG_INF else NEG_INF)
         return last
 
     def renumber_epochs(self, after: int, bounds: Int64s) -> None:

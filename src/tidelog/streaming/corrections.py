@@ -115,6 +115,8 @@ class Corrections:
     def read(self, data: Dataset) -> Relations:
         """Return the rows of a dataset on the grid, with the constants of the evaluation."""
         symbols = self.evaluation.symbols
+        if not len(data):
+            return {}
         if data.symbols is symbols:
             return data.relations
         known, used = len(symbols), np.zeros(len(data.symbols), np.bool_)
