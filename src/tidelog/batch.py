@@ -353,7 +353,7 @@ def parse_span(between: tuple[TimeLike, TimeLike] | None) -> Interval | None:
     if between is None:
         return None
     given: Any = between
-    if isinstance(given, str) or len(given) != 2:
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise TidelogError(Diagnostic("TL305", f"{between!r} is not a range of time", help="pass a pair: (0, 10)"))
     lo, hi = (to_time(end) for end in between)
     if lo > hi or lo == INF or hi == -INF:

@@ -124,3 +124,10 @@ def test_a_period_too_long_to_write_out_is_looked_at_where_it_is_asked_for() -> 
         assert tl.entails(program, data, fact).value == answer, fact
     near = tl.materialise(program, data, query=["D", "E"], between=(period - 10, period + 10))
     assert near.render().decode() == f"D@{period}\nE@[{period},{period + 1}]\n"
+
+
+@pytest.mark.parametrize("between", [5, "0,10", (1, 2, 3), {0, 10}])
+def test_a_range_of_time_that_is_no_pair_is_refused(between: object) -> None:
+    program, data = tl.Program.parse("P :- Q."), tl.Dataset.parse("Q@0")
+    with pytest.raises(tl.TidelogError, match=r"TL305.*is not a range of time"):
+        tl.materialise(program, data, between=between)  # type: ignore[arg-type]

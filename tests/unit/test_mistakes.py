@@ -24,6 +24,8 @@ ARRIVALS = '{"arrival": 0, "fact": "Hot(a,0)"}\n'
 
 BATCH = "materialise rules.dmtl Reading.csv"
 STREAM = "stream rules.dmtl --query Hot --input Reading.csv"
+BATCH_OF_R = "materialise r.dmtl Reading.csv"
+STREAM_OF_R = "stream r.dmtl --query A --input Reading.csv"
 
 
 class Mistake(NamedTuple):
@@ -219,7 +221,101 @@ MIXED = [
     ),
     Mistake("entails rules.dmtl Reading.csv Hot(t1)", "it is read as Hot(t1)@(-inf,inf): does it always hold?", {}, 1),
 ]
-MISTAKES = [*FILES, *OPTIONS, *TABLES, *FACTS, *RULE_TEXT, *TEMPORAL, *MIXED]
+HYPOTHESISE = "hypothesise {} --query Hot(X,T) --delay 2 --input arrivals.jsonl"
+REFUSALS = [
+    rule("P(X) :- Q(X), count[0,5]{ P(Y) } < 3.", "depends on an aggregate over itself at the same time", BATCH_OF_R),
+    Mistake(
+        "materialise r.dmtl d.facts",
+        "`D :- A, B, C.` computes with A, B and C, and what follows from that did not repeat within the search",
+        {
+            "r.dmtl": "".join(
+                f"{p} :- Diamondminus[{d},{d}] {p}.\n" for p, d in zip("ABC", (1999, 2003, 2011), strict=True)
+            )
+            + "D :- A, B, C.\n",
+            "d.facts": "A@0\nB@0\nC@0\n",
+        },
+        3,
+    ),
+    Mistake(
+        "materialise rules.dmtl d.facts --timeline integer",
+        "the fact Reading(t1,90)@1/2 has a time that is not an integer",
+        {"d.facts": "Reading(t1,90)@1\nReading(t1,90)@0.5\n"},
+    ),
+    rule("A(X) :- Diamondplus[0,inf) B(X).", "give the range that looks ahead an end", STREAM_OF_R),
+    rule("A(X) :- Diamondplus[1,1] A(X). A(X) :- B(X).", "use operators of the past in recursive rules", STREAM_OF_R),
+    rule("A(X) :- B(X), count[0,5]{ C(X) } > 2.", "it calculates or aggregates", f"{STREAM_OF_R} --memory bounded"),
+    Mistake(
+        "materialise r.dmtl d.facts",
+        "give the facts of Bad, or those that they follow from, a beginning",
+        {"r.dmtl": "Alert(X) :- Bad(X), not Diamondminus[1,3] Alert(X).", "d.facts": "Bad(a)\n"},
+    ),
+    rule(
+        'A(X) :- Reading(X, _), calendar:weekday("UTC", sunday).',
+        "r.dmtl:1:24: error[TL315]: rules read a calendar",
+        BATCH_OF_R,
+    ),
+    rule(
+        'A(X) :- Reading(X, _), calendar:weekday("UTC", sunday).',
+        "r.dmtl:1:24: error[TL315]: rules read a calendar",
+        STREAM_OF_R,
+    ),
+    Mistake(
+        "explain r.dmtl d.facts Rest@[2026-01-01,inf)",
+        "ask about a finite range of time",
+        {"r.dmtl": 'Rest :- calendar:weekday("UTC", sunday). A :- B.', "d.facts": "B@2026-01-01\n"},
+    ),
+    Mistake(
+        "window a.tdl --query Hot",
+        "write T here, too",
+        {"a.tdl": "Hot(X,T) :- Wet(X,T), On(X,S).\nOn(X,S+1) :- On(X,S).\n"},
+    ),
+    Mistake(
+        "stream a.tdl --query Hot --input d.facts --window 1",
+        "a.tdl:1:1: warning[TL607]: a window of 1 is not proved valid: the query is recursive",
+        {"a.tdl": "Hot(X,T+1) :- Hot(X,T).\nHot(X,T+3) :- Wet(X,T), On(X,T+3).\n", "d.facts": "Wet(a)@1\nOn(a)@4\n"},
+        0,
+    ),
+    Mistake("window rules.dmtl --query Hot --check 2", "`window` prints how long to keep each predicate"),
+    Mistake(
+        HYPOTHESISE.format("a.tdl"),
+        "`not Melt` is not supported by hypothetical answers: Cold is negated itself",
+        {
+            "a.tdl": "Hot(X,T) :- Wet(X,T), not Cold(X,T). Cold(X,T) :- Ice(X,T), not Melt(X,T).\n",
+            "arrivals.jsonl": ARRIVALS,
+        },
+    ),
+    Mistake(
+        HYPOTHESISE.format("r.dmtl --timeline integer"),
+        "compute these values beforehand and give them as facts",
+        {"r.dmtl": 'Hot(X) :- Wet(X), starts_with(X, "w").', "arrivals.jsonl": ARRIVALS},
+    ),
+    Mistake(
+        HYPOTHESISE.format("r.dmtl --timeline integer"),
+        "the range [0,1/2] has an end that is not an integer",
+        {"r.dmtl": "Hot(X) :- Diamondminus[0,0.5] Wet(X).", "arrivals.jsonl": ARRIVALS},
+    ),
+    Mistake(
+        HYPOTHESISE.format("a.tdl").replace("2", "soon"),
+        "`soon` is not a whole number of time points",
+        {"a.tdl": "Hot(X,T+1) :- Wet(X,T).\n", "arrivals.jsonl": ARRIVALS},
+    ),
+    Mistake(
+        HYPOTHESISE.format("a.tdl").replace("X,T", "X"),
+        "write Hot(X, T)",
+        {"a.tdl": "Hot(X,T+1) :- Wet(X,T).\n", "arrivals.jsonl": ARRIVALS},
+    ),
+    Mistake(
+        HYPOTHESISE.format("a.tdl"),
+        "arrivals.jsonl:1:1: error[TL704]: this is not JSON: expecting value",
+        {"a.tdl": "Hot(X,T+1) :- Wet(X,T).\n", "arrivals.jsonl": "Wet(a,3)\n"},
+    ),
+    Mistake(
+        "materialise rules.dmtl Reading.jsonl",
+        "this is fact text, not JSON: give the file a name that ends with .facts",
+        {"Reading.jsonl": "Reading(t1,90)@0\n"},
+    ),
+]
+MISTAKES = [*REFUSALS, *FILES, *OPTIONS, *TABLES, *FACTS, *RULE_TEXT, *TEMPORAL, *MIXED]
 
 
 @pytest.fixture

@@ -269,7 +269,7 @@ def test_what_is_awaited_has_a_sink_and_a_table(tmp_path: Path) -> None:
         ('"10s"', '"0.5s"', "TL805", "`horizon` is not a whole number of time points"),
         ("0.9", "1.5", "TL805", "`Hot` is not a number from 0 to 1"),
         ("0.1", "true", "TL805", "`min_confidence` is not a number from 0 to 1"),
-        ("0.5:0.25", "0.9:0.9", "TL706", "`Hot=0.9:0.9`: `0.9:0.9` cannot be read"),
+        ("0.5:0.25", "0.9:0.9", "TL706", "`Hot=0.9:0.9`: `0.9:0.9` is not a list of chances p0:p1:..."),
         ("{ Hot = 0.9 }", "{ Hut = 0.9 }", "TL706", "`Hut=0.9`: the query awaits no facts of Hut"),
         ('"json"\npath = "awaited"', '"csv"\npath = "awaited"', "TL805", "[sinks.awaited] has columns that are lists"),
         ('[sinks.awaited]\nformat = "json"\npath = "awaited"\n', "", "TL804", "there is no [sinks.awaited]"),

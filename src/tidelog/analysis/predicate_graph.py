@@ -209,12 +209,13 @@ def describe_negative_cycle(rules: tuple[Rule, ...], component: Component, reaso
         cycle = cycle.replace("not ", "")
     message = f"{what} runs through a cycle: {cycle}" + (f"; {reason}" if reason else "")
     back = "let the cycle go back in time, by a range that begins at a distance: [1s,1h] instead of [0,1h] or (0,1h]"
-    help = None
+    law = help = None
     if not negation:
+        law = "no predicate depends on an aggregate over itself at the same time"
         help = back
     elif reason:
         help = f"{back}; or ask for the stable models over the integers with `tidelog stable`"
-    return Diagnostic("TL301", message, atom.place or rule.place, help=help)
+    return Diagnostic("TL301", message, atom.place or rule.place, law, help)
 
 
 def find_path(graph: Mapping[Node, Iterable[Node]], start: Node, goal: Node, inside: set[Node]) -> list[Node]:

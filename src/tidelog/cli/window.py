@@ -80,7 +80,10 @@ def window(
     show_warnings(find_program_warnings(program), strict)
     if program.temporal is None:
         if asked is not None or file is not None:
-            raise click.UsageError("--check and --witness are for temporal Datalog (.tdl)")
+            raise click.UsageError(
+                "--check and --witness are for temporal Datalog (.tdl); without them, `window` prints how long to keep "
+                "each predicate of these rules"
+            )
         return _print_retention(program, query, limits, as_json)
     if limits["timeline"] == "rational":
         raise click.UsageError("temporal Datalog (.tdl) has the integer timeline")

@@ -32,10 +32,11 @@ class LooksAhead(TidelogError):
 
 
 class _Unbounded(Exception):
-    def __init__(self, rule: FlatRule, reason: str) -> None:
+    def __init__(self, rule: FlatRule, reason: str, help: str | None = None) -> None:
         super().__init__(reason)
         self.rule = rule
         self.reason = reason
+        self.help = help
 
 
 def bound_memory(compiled: CompiledProgram) -> CompiledProgram:
@@ -134,7 +135,8 @@ def _compute_delays(compiled: CompiledProgram, agenda: AbstractSet[int]) -> dict
         for place, rule in enumerate(rules):
             ahead = [_look_ahead_of(rule, literal) for literal in rule.body]
             if rule.range[0] == NEG_INF or any(a is None for a in ahead):
-                raise _Unbounded(rule, "it looks ahead without a bound")
+                help = "give the range that looks ahead an end, or reason over all data with `tidelog materialise`"
+                raise _Unbounded(rule, "it looks ahead without a bound", help)
             wait = max(
                 (delay[b.predicate] + a for b, a in zip(rule.body, ahead, strict=True) if a is not None), default=0
             )
@@ -194,5 +196,6 @@ def _looks_ahead(compiled: CompiledProgram, problem: _Unbounded) -> LooksAhead:
             "TL308",
             f"this program cannot run over a stream: {problem.reason}, in `{rule.text or format_rule(rule)}`",
             rule.place,
+            help=problem.help,
         )
     )

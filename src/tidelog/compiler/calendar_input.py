@@ -7,7 +7,7 @@ range that was asked for, and the calendar is generated as far as answers in tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.calendar_predicates import is_calendar
 from tidelog.language.hidden_predicates import is_hidden, is_violation
 from tidelog.language.rule_heads import head_atom
+from tidelog.language.syntax import Rule
 from tidelog.language.validation import rule_atoms
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 
@@ -48,7 +49,7 @@ def add_calendar(compiled: CompiledProgram, data: Dataset, span: Pair | None, ne
     enough, or if times are not dates.
     """
     whole = join_spans([_find_range(relation) for relation in data.relations.values()])
-    require_dates(data.dates or whole is None)
+    require_dates(data.dates or whole is None, compiled.source.rules)
     given = {
         relation.predicate: extent
         for key, relation in data.relations.items()
@@ -106,13 +107,15 @@ def find_stream_start(compiled: CompiledProgram, first: int, endless: Mapping[st
     return demand, True
 
 
-def require_dates(dates: bool) -> None:
-    """Raise TL315 unless times are dates."""
+def require_dates(dates: bool, rules: Iterable[Rule]) -> None:
+    """Raise TL315 for the first rule that reads a calendar unless times are dates."""
     if not dates:
+        rule, atom = next((rule, atom) for rule in rules for atom in rule_atoms(rule) if is_calendar(atom.predicate))
         raise TidelogError(
             Diagnostic(
                 "TL315",
                 "rules read a calendar, and the times of the facts are plain numbers",
+                atom.place or rule.place,
                 help="write times as dates (2026-01-31T10:00:00Z), pass datetimes, or name the unit of numbers "
                 'in a schema (unit = "s")',
             )

@@ -11,6 +11,8 @@ from tidelog.errors import Diagnostic, Undecided
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.printer import format_rule
 from tidelog.language.syntax import Rule
+from tidelog.language.validation import body_atoms
+from tidelog.language.wording import join_words
 from tidelog.timeline.grid import LIMIT
 from tidelog.timeline.interval import format_time
 
@@ -37,8 +39,11 @@ def _explain(compiled: CompiledProgram, rule: FlatRule, loops: bool) -> tuple[st
     """Return the reason why a rule is hard to decide, and what would be decidable."""
     reach = _find_reach(rule)
     if not loops:
-        reason = "computes with facts that repeat forever, or with a recursion that is not decided"
-        return reason, f"{_RANGE}, and facts that end are decided for all time"
+        source = compiled.source.rules[rule.origin]
+        read = join_words(dict.fromkeys(atom.predicate for atom, _ in body_atoms(source.body)))
+        reason = f"computes with {read}, and what follows from that did not repeat within the search"
+        decided = "where these facts end, or their periods have a small common multiple"
+        return reason, f"{_RANGE}; {decided}, it is decided for all time"
     if reach >= LIMIT:
         reason = "is recursive and looks over an unbounded range"
         return reason, f"give its operators ranges that end, or {_RANGE}"

@@ -16,7 +16,7 @@ from tidelog.language.printer import format_formula
 from tidelog.language.program import Program
 from tidelog.language.queries import Query
 from tidelog.language.rule_heads import head_atom
-from tidelog.language.syntax import Fact
+from tidelog.language.syntax import Fact, Rule
 from tidelog.language.wording import join_words, plural
 from tidelog.timeline.interval import Time, TimelineName
 
@@ -29,7 +29,7 @@ def validate(compiled: CompiledProgram) -> CompiledProgram:
     program, target = compiled.source, compiled.target
     program.require_times()
     if target.engine == "stable" or choose_timeline(program, target.timeline) == "integer":
-        _raise_all(_fractional_ranges(program, target.engine))
+        _raise_all(find_fractional_ranges(program.rules, target.engine))
         _raise_all(_dense_bindings(program))
     return compiled
 
@@ -94,12 +94,10 @@ def require_integer_times(data: Dataset, engine: EngineName) -> None:
     """Raise if a time in the data is not an integer."""
     if data.denominator == 1:
         return
-    if engine == "stable":
-        fractional = next(fact for fact in data if _is_fraction(fact.interval.lo) or _is_fraction(fact.interval.hi))
-        message = f"the fact {format_fact(fractional)} has a time that is not an integer"
-    else:
-        message = f"the data has times that are multiples of 1/{data.denominator}"
-    raise TidelogError(_integer_error(engine, message))
+    fractional = (fact for fact in data if _is_fraction(fact.interval.lo) or _is_fraction(fact.interval.hi))
+    first = next(fractional, None)
+    named = "the data" if first is None else f"the fact {format_fact(first)}"
+    raise TidelogError(_integer_error(engine, f"{named} has a time that is not an integer"))
 
 
 def _dense_bindings(program: Program) -> Iterator[Diagnostic]:
@@ -112,8 +110,9 @@ def _dense_bindings(program: Program) -> Iterator[Diagnostic]:
             yield Diagnostic("TL101", message, rule.place, help=help)
 
 
-def _fractional_ranges(program: Program, engine: EngineName) -> Iterator[Diagnostic]:
-    for rule in program.rules:
+def find_fractional_ranges(rules: Iterable[Rule], engine: EngineName) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each range of the rules with an end that is not an integer."""
+    for rule in rules:
         for interval in rule_ranges(rule):
             if _is_fraction(interval.lo) or _is_fraction(interval.hi):
                 message = f"the range {interval.with_brackets()} has an end that is not an integer"

@@ -21,6 +21,8 @@ from tidelog.language.syntax import Value
 _LONG_NUMBER = re.compile(rb"[0-9][0-9.]{15}")
 _DECIMAL = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
 _MOST_DIGITS = 300
+#: How a line of fact text begins.
+_FACT_TEXT = re.compile(r"\s*[^\W\d][\w:.]*\s*[(@]")
 
 
 def exact_decimal(text: str) -> Fraction | None:
@@ -87,12 +89,19 @@ def _read_exactly(data: bytes, path: str) -> Cells:
                 column.append(_read_value(row.get(name)))
         except (ValueError, RecursionError) as error:
             column_number = error.pos + 1 if isinstance(error, json.JSONDecodeError) else 1
-            message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            message = describe_broken_json(error) if isinstance(error, json.JSONDecodeError) else str(error)
             place = Place(path, number, column_number, 1, line)
             law = "JSON Lines has one object per line, and its values are numbers or text"
             raise RowErrors([Diagnostic("TL207", message, place, law)], {rows: message}) from None
         rows += 1
     return Cells(list(columns), list(columns.values()), rows)
+
+
+def describe_broken_json(error: json.JSONDecodeError) -> str:
+    """Say in words why a line is no JSON: it may be fact text."""
+    if _FACT_TEXT.match(error.doc):
+        return "this is fact text, not JSON: give the file a name that ends with .facts"
+    return f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
 
 
 def split_json_array(data: bytes, path: str) -> list[tuple[int, bytes]]:

@@ -18,7 +18,7 @@ import numpy as np
 from tidelog.data.arrow_columns import keep_rows
 from tidelog.data.bad_rows import BadRow, BadRows, RowErrors, set_aside
 from tidelog.data.fact_scanner import scan_facts
-from tidelog.data.json_lines import refuse_repeated_keys
+from tidelog.data.json_lines import describe_broken_json, refuse_repeated_keys
 from tidelog.data.relation import EMPTY, Columns, combine, shift_order
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.table_cells import Cells, check_header
@@ -224,7 +224,7 @@ def _check_objects(rows: list[Row], columns_read: frozenset[str] | None) -> tupl
         try:
             value = json.loads(row.data, object_pairs_hook=refuse_repeated_keys)
         except json.JSONDecodeError as error:
-            reasons[i], columns[i] = error.msg, min(error.pos, len(row.text)) + 1
+            reasons[i], columns[i] = describe_broken_json(error), min(error.pos, len(row.text)) + 1
             continue
         except (UnicodeDecodeError, RecursionError):
             reasons[i] = _NOT_UTF8

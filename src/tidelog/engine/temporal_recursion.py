@@ -9,7 +9,7 @@ until the next such time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from heapq import heappop, heappush
 
@@ -24,6 +24,7 @@ from tidelog.engine.fact_store import Rows, Store
 from tidelog.engine.running_numbers import RunningNumbers
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.hidden_predicates import is_hidden
+from tidelog.language.wording import join_words
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
 
 #: How many slices may be evaluated after the last change of the inputs before the search for an end is given up.
@@ -49,13 +50,18 @@ def require_beginning(compiled: CompiledProgram, rows_of: Callable[[str], Rows])
     for component in compiled.components:
         for name in set(component.predicates) - tested if component.slice else ():
             if (rows_of(name).lo == NEG_INF).any():
-                raise _no_beginning(compiled, component)
+                endless = [read for read in component.inputs if (rows_of(read).lo == NEG_INF).any()]
+                raise _no_beginning(compiled, component, "it" if is_hidden(name) else name, endless)
 
 
-def _no_beginning(compiled: CompiledProgram, component: RuleComponent) -> TidelogError:
+def _no_beginning(
+    compiled: CompiledProgram, component: RuleComponent, name: str, endless: Iterable[str]
+) -> TidelogError:
     rule = compiled.source.rules[component.rules[0].origin]
-    message = "this recursion reaches back without end: it already holds before the first fact"
-    return TidelogError(Diagnostic("TL311", message, rule.place))
+    message = f"this recursion reaches back without end: {name} already holds before the first fact"
+    causes = join_words(read for read in endless if not is_hidden(read))
+    help = f"give the facts of {causes}, or those that they follow from, a beginning" if causes else None
+    return TidelogError(Diagnostic("TL311", message, rule.place, help=help))
 
 
 class _Slices:

@@ -26,13 +26,17 @@ from tidelog.hypothetical.unification import compose_unifier, unify, unify_pairs
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.syntax import TemporalAtom, Term, TimeTerm, Variable
 
+_WITHOUT = "reason over all data with `tidelog materialise`, which decides every stratified `not`"
 _EXACT_LAW = "an answer is reported as certain exactly if it holds in every continuation of the stream"
 
 
 def nested_negation_error(outer: TemporalAtom, inner: TemporalAtom) -> TidelogError:
     """Return the error for a negated predicate that depends on negation itself."""
-    message = "`not` is not supported by hypothetical answers in rules for what is negated itself"
-    return TidelogError(Diagnostic("TL702", message, inner.place or outer.place, _EXACT_LAW))
+    shown = "`not`" if is_hidden(inner.predicate) else f"`not {inner.predicate}`"
+    name = "what it is a condition of" if is_hidden(outer.predicate) else outer.predicate
+    message = f"{shown} is not supported by hypothetical answers: {name} is negated itself"
+    help = f"describe it without `not`, or {_WITHOUT}"
+    return TidelogError(Diagnostic("TL702", message, inner.place or outer.place, _EXACT_LAW, help))
 
 
 def _name_negation(blocker: Blocker) -> str:
@@ -70,10 +74,12 @@ def _find_problems(schema: Schema, delays: Delays) -> Iterator[Diagnostic]:
         free = {name for term in blocker.outer for name in term_variables(term)} | answered
         if free - bound:
             message = f"{negated} needs a fact of the stream that binds {', '.join(sorted(free - bound))}"
-            yield Diagnostic("TL702", message, place, "what must not arrive has a known time and known arguments")
+            law = "what must not arrive has a known time and known arguments"
+            yield Diagnostic("TL702", message, place, law, "add a positive literal about the stream that has them")
         if len(times) > 1:
             message = f"{negated} is not supported where facts at unrelated times are awaited"
-            yield Diagnostic("TL702", message, place, _EXACT_LAW)
+            help = "let the positive literals of the rule share one time variable: T, T-1, T-2"
+            yield Diagnostic("TL702", message, place, _EXACT_LAW, help)
         yield from _find_inner_problems(blocker, delays)
 
 
@@ -85,7 +91,8 @@ def _find_inner_problems(blocker: Blocker, delays: Delays) -> Iterator[Diagnosti
     for atom in inner.premises:
         if atom.time and atom.time.variable and atom.time.variable not in known:
             message = f"{_name_negation(blocker)} is not supported: {atom.predicate} may be at any time"
-            yield Diagnostic("TL702", message, blocker.atom.place, "what must not arrive has a known time")
+            help = f"give {atom.predicate} a time at a fixed distance from what it is a condition of: T, T-1"
+            yield Diagnostic("TL702", message, blocker.atom.place, "what must not arrive has a known time", help)
         joined = any(names.count(name) > 1 for name in atom_variables(atom))
         if joined and delays.uniform_delay(atom.predicate) is None:
             message = f"{_name_negation(blocker)} is not supported with several delays of {atom.predicate}"

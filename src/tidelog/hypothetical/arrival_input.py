@@ -95,10 +95,11 @@ def parse_arrival(text: str, reader: FactReader, source: str, line: int) -> tupl
     """Parse a line of JSON; return the arrival time and the fact."""
     try:
         record = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        column = error.colno if isinstance(error, json.JSONDecodeError) else 1
-        message = error.msg if isinstance(error, json.JSONDecodeError) else "too many brackets"
-        raise _arrival_error(message, source, line, column, text) from None
+    except json.JSONDecodeError as error:
+        message = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise _arrival_error(message, source, line, error.colno, text) from None
+    except RecursionError:
+        raise _arrival_error("too many brackets", source, line, 1, text) from None
     if not isinstance(record, dict):
         raise _arrival_error("this is not an object", source, line, 1, text)
     arrival, fact = record.get("arrival"), record.get("fact")

@@ -44,8 +44,10 @@ class Confidence:
         """Parse probabilities and chances of delays, each as `Delays.parse` takes delays."""
         return Confidence(
             delays,
-            parse_patterns(to_texts(probability), predicates, _parse_probability, "TL706"),
-            parse_patterns(to_texts(chances), predicates, _parse_chances, "TL706", _CHANCES_LAW),
+            parse_patterns(to_texts(probability), predicates, _parse_probability, "TL706", "a number from 0 to 1"),
+            parse_patterns(
+                to_texts(chances), predicates, _parse_chances, "TL706", "a list of chances p0:p1:...", _CHANCES_LAW
+            ),
         )
 
     def record_delay(self, predicate: str, delay: int) -> None:

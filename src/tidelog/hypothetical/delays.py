@@ -32,7 +32,9 @@ class Delays:
     @staticmethod
     def parse(delay: int | str | Iterable[str] | Mapping[str, int], predicates: Mapping[str, int]) -> Delays:
         """Parse delays: a number for all predicates, a mapping by predicate or pattern, or one or several texts."""
-        return Delays(parse_patterns(to_texts(delay), predicates, _parse_delay, "TL703"))
+        return Delays(
+            parse_patterns(to_texts(delay), predicates, _parse_delay, "TL703", "a whole number of time points")
+        )
 
     def uniform_delay(self, predicate: str) -> int | None:
         """Return the delay of a predicate if all its facts have the same, else None."""

@@ -7,11 +7,13 @@ point, `Since` into both. Operators that look ahead are no harder than those tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import assert_never
 
 from tidelog.analysis.predicate_graph import find_defining_rules
+from tidelog.compiler.validate import find_fractional_ranges
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.hypothetical.background import integer_points
 from tidelog.hypothetical.resolution import MAX_SCHEMAS, too_many_ways
@@ -63,10 +65,12 @@ def translate_to_temporal(program: Program, timeline: TimelineName | None, query
                 help="add --timeline integer, if the rules mean whole time points",
             )
         )
-    errors: list[Diagnostic] = []
+    needed = find_defining_rules(program.rules, query)
+    require_no_calendar(needed, "`hypothesise`")
+    smaller = "use integers: choose a smaller unit of time"
+    errors = [replace(found, help=smaller) for found in find_fractional_ranges(needed, "batch")]
     rules: list[TemporalRule] = []
-    require_no_calendar(find_defining_rules(program.rules, query), "`hypothesise`")
-    for rule in find_defining_rules(program.rules, query):
+    for rule in needed:
         unsupported = list(_find_unsupported(rule))
         errors += unsupported
         if not unsupported:

@@ -50,9 +50,10 @@ def parse_patterns(
     predicates: Mapping[str, int],
     read: Callable[[str], T | None],
     code: str,
+    kind: str,
     law: str | None = None,
 ) -> tuple[Pattern[T], ...]:
-    """Parse patterns; `read` parses the text after the equals sign and returns None if it cannot.
+    """Parse patterns; `read` parses the text after the equals sign and returns None if it is not of the `kind`.
 
     `predicates` are the predicates that may occur, with their arities not counting time. Errors have the given code and
     law, by default the law of the code."""
@@ -62,7 +63,9 @@ def parse_patterns(
         name, equals, written = text.rpartition("=")
         value = read(written.strip())
         if value is None:
-            errors.append(Diagnostic(code, f"`{text}`: `{written.strip()}` cannot be read", law=law))
+            errors.append(
+                Diagnostic(code, f"{f'`{text}`: ' if equals else ''}`{written.strip()}` is not {kind}", law=law)
+            )
             continue
         pattern = _parse_pattern(name.strip(), value, predicates) if equals else Pattern(None, None, value)
         if isinstance(pattern, str):

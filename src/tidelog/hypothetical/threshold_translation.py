@@ -81,7 +81,10 @@ def translate_condition(rule: Rule, condition: Condition, expand: Expand) -> lis
     if isinstance(right, Aggregate):
         op, left, right = _FLIPPED.get(op, op), right, left
     if not isinstance(left, Aggregate):
-        raise _unsupported(rule, condition, "arithmetic and tests of text are")
+        message = "arithmetic and tests of text are not supported by hypothetical answers"
+        law = "rules for hypothetical answers have atoms, comparisons of terms, and aggregates compared with numbers"
+        help = "compute these values beforehand and give them as facts, or leave the condition out"
+        raise UnsupportedCondition(Diagnostic("TL702", message, condition.place or rule.place, law, help))
     name = left.function.value
     if left.function not in (AggregateFunction.COUNT, AggregateFunction.MIN, AggregateFunction.MAX):
         raise _unsupported(rule, condition, f"`{name}` is")

@@ -105,6 +105,11 @@ class _PlainBuilder(RuleBuilder):
         self.errors.append(Diagnostic("TL110", message, self.source.place(token)))
 
 
+def _suggest_query(predicate: str, arity: int, temporal: bool) -> str:
+    names = [f"X{i + 1}" for i in range(arity - temporal)] if arity - temporal != 1 else ["X"]
+    return f"write {predicate}({', '.join([*names, 'T'] if temporal else names)})"
+
+
 def parse_query(text: str, program: TemporalProgram, source_name: str = "<query>") -> TemporalAtom:
     """Parse a single atom like `Malf(X, T)`, with the time of a temporal predicate as its last argument.
 
@@ -133,7 +138,11 @@ def parse_query(text: str, program: TemporalProgram, source_name: str = "<query>
     elif len(atom.args) != arities[atom.predicate]:
         time = ", time included" if (atom.predicate, arities[atom.predicate]) in timed else ""
         message = f"{atom.predicate} has {arities[atom.predicate]} arguments{time}, not {len(atom.args)}"
-        errors.append(Diagnostic("TL102", message, atom.place, law))
+        errors.append(
+            Diagnostic(
+                "TL102", message, atom.place, law, _suggest_query(atom.predicate, arities[atom.predicate], bool(time))
+            )
+        )
     else:
         times = find_time_variables(PlainRule(atom, ()), timed)
         errors += diagnose_arguments(

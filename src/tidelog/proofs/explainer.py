@@ -108,9 +108,8 @@ class Explainer:
             return
         if pair[0] < calendar.cut[0] or pair[1] > calendar.cut[1]:
             if NEG_INF in pair or POS_INF in pair:
-                raise TidelogError(
-                    Diagnostic("TL315", f"{fact.predicate} follows from a calendar, which is not known for all times")
-                )
+                message = f"{fact.predicate} follows from a calendar, which is not known for all times"
+                raise TidelogError(Diagnostic("TL315", message, help="ask about a finite range of time"))
             known = grid.to_interval(*calendar.cut)
             self._near = Interval(min(known.lo, fact.interval.lo), max(known.hi, fact.interval.hi))
             self._rebuild(grid.denominator)

@@ -57,7 +57,8 @@ class CalendarFeed:
         if not self.active:
             return None
         if data is not None and not evaluation.dates:
-            require_dates(all(find_finite_start(relation.lo) is None for relation in data.relations.values()))
+            timeless = all(find_finite_start(relation.lo) is None for relation in data.relations.values())
+            require_dates(timeless, evaluation.form.source.rules)
         end = ceil(evaluation.grid.to_time(last))
         if last >= POS_INF or (self.until is not None and end <= self.until):
             return None

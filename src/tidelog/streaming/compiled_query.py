@@ -70,7 +70,7 @@ def choose_memory(program: Program, query: str, grid: Grid, memory: Memory | Non
 def _find_density_dependence(compiled: CompiledProgram) -> tuple[int, str] | None:
     """Return the number of a rule that makes memory grow with the density of the stream, and the reason."""
     for step in compiled.steps:
-        return step.origin, "it computes with each of its rows"
+        return step.origin, "it calculates or aggregates, for which each fact counts"
     for rule in compiled.rules:
         if _has_punctual_range(rule, compiled.grid):
             return rule.origin, "a range is a single point"

@@ -23,6 +23,7 @@ from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.windows.forward_query import ForwardQuery, build_forward_query
 from tidelog.windows.loss_search import ProgressCallback
 from tidelog.windows.object_names import Objects
+from tidelog.windows.open_containment import find_obstacle
 from tidelog.windows.validity import WindowCheck, WindowReport, window
 from tidelog.windows.witness import format_timed_fact
 
@@ -74,7 +75,7 @@ def assume_window(
     assert report.check is not None
     valid = report.check.valid
     domain = _restrict_to_window(program, report, chosen)
-    warning = None if valid else _describe_unproved(report.check)
+    warning = None if valid else _describe_unproved(report.check, domain.query)
     return replace(domain, checked=bool(valid) and chosen < report.uniform), warning
 
 
@@ -99,10 +100,14 @@ def _make_idle(rule: TemporalRule) -> TemporalRule:
     return replace(rule, body=(TemporalLiteral(rule.head),))
 
 
-def _describe_unproved(check: WindowCheck) -> Diagnostic:
+def _describe_unproved(check: WindowCheck, query: ForwardQuery) -> Diagnostic:
     if check.witness is None:
         message = f"a window of {check.window} is not proved valid: {check.reason}; answers may be lost"
-        return Diagnostic("TL607", message, severity="warning")
+        obstacle = find_obstacle(query, query.restrict_to(check.window))
+        if obstacle is None:
+            return Diagnostic("TL607", message, severity="warning")
+        help = "name all objects with --objects, which decides it, or choose the window that `tidelog window` prints"
+        return Diagnostic("TL607", message, obstacle.place, help=help, severity="warning")
     facts = ", ".join(map(format_timed_fact, (*check.witness.background, *check.witness.stream)))
     answer = format_timed_fact(check.witness.lost)
     effect = "gives wrong answers" if check.witness.wrong else "loses answers"

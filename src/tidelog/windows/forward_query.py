@@ -54,6 +54,11 @@ class ForwardRule:
         return max((atom.lag for atom in (*self.body, *self.negated) if atom.lag is not None), default=0)
 
     @property
+    def ordered(self) -> bool:
+        """Whether the rule compares constants by order, and so distinguishes constants that it does not name."""
+        return any(part.op not in ("=", "!=") for part in self.comparisons)
+
+    @property
     def atoms(self) -> tuple[LaggedAtom, ...]:
         """The head, with lag 0, and the body atoms, also the negated ones."""
         return LaggedAtom(self.predicate, self.args, 0 if self.temporal else None), *self.body, *self.negated
@@ -91,7 +96,7 @@ class ForwardQuery:
     @property
     def ordered(self) -> bool:
         """Whether the rules compare constants by order, and so distinguish constants that they do not name."""
-        return any(part.op not in ("=", "!=") for rule in self.rules for part in rule.comparisons)
+        return any(rule.ordered for rule in self.rules)
 
     @property
     def negates(self) -> bool:
@@ -156,7 +161,9 @@ def _find_violation(rule: TemporalRule) -> Iterator[Diagnostic]:
             return
         if atom.time and head and atom.time.variable != head.variable:
             reason = f"{atom_text} has the time variable {atom.time.variable}, but the head has {head.variable}"
-            yield from violation(reason, atom.place)
+            name = head.variable
+            help = f"write {name} here, too; a rule hands on what once held: Seen(X, {name}+1) :- Seen(X, {name})."
+            yield from violation(reason, atom.place, help)
             return
         if atom.time and head and atom.time.offset > head.offset:
             later = atom.time.offset - head.offset

@@ -18,6 +18,7 @@ from itertools import chain, count
 from string import ascii_lowercase
 
 from tidelog.analysis.predicate_graph import find_components
+from tidelog.errors import Place
 from tidelog.language.comparisons import compare
 from tidelog.language.syntax import Comparison, Constant, Term, Value, Variable
 from tidelog.windows.forward_query import ForwardQuery, ForwardRule, LaggedAtom
@@ -45,17 +46,33 @@ class ConjunctiveQuery:
         return tuple(dict.fromkeys(term for term in terms if isinstance(term, Variable)))
 
 
-def find_obstacle(left: ForwardQuery, right: ForwardQuery) -> str | None:
+@dataclass(frozen=True)
+class Obstacle:
+    """Why containment over all data is not decided, and a rule that is the reason."""
+
+    reason: str
+    rule: ForwardRule
+
+    @property
+    def place(self) -> Place | None:
+        return self.rule.source.place if self.rule.source else None
+
+
+def find_obstacle(left: ForwardQuery, right: ForwardQuery) -> Obstacle | None:
     """Return why containment in `right` over all data is not decided; None if it is."""
-    if left.negates or right.negates:
-        return "the rules use negation"
-    if left.ordered or right.ordered:
-        return "the rules compare objects by order"
+    rules = (*left.rules, *right.rules)
+    if negating := next((rule for rule in rules if rule.negated), None):
+        return Obstacle("the rules use negation", negating)
+    if ordering := next((rule for rule in rules if rule.ordered), None):
+        return Obstacle("the rules compare objects by order", ordering)
     graph: dict[str, list[str]] = {rule.predicate: [] for rule in left.rules}
     for rule in left.rules:
         graph[rule.predicate] += [atom.predicate for atom in rule.body]
-    if any(component.recursive for component in find_components(graph)):
-        return "the query is recursive"
+    for part in find_components(graph):
+        if part.recursive:
+            inside = [rule for rule in left.rules if rule.predicate in part.predicates]
+            looping = next(rule for rule in inside if any(atom.predicate in part.predicates for atom in rule.body))
+            return Obstacle("the query is recursive", looping)
     return None
 
 

@@ -292,7 +292,7 @@ def _judge_open(left: ForwardQuery, right: ForwardQuery, deadline: float | None)
         if _keeps_objects_apart(left) and _keeps_objects_apart(right):
             return None
     if obstacle := find_obstacle(left, right):
-        raise DeadlineExceeded(obstacle)
+        raise DeadlineExceeded(obstacle.reason)
     return find_open_loss(left, right, Effort(_OPEN_STEPS) if deadline is None else deadline)
 
 

@@ -156,9 +156,9 @@ def contained(
     left, right = build_forward_query(*q1), build_forward_query(*q2)
     _require_comparable(left, right)
     deadline = None if timeout is None else monotonic() + timeout
-    if objects is None and (reason := find_obstacle(left, right)):
-        message = f"containment is not decided for all data: {reason}"
-        raise TidelogError(Diagnostic("TL608", message))
+    if objects is None and (obstacle := find_obstacle(left, right)):
+        message = f"containment is not decided for all data: {obstacle.reason}"
+        raise TidelogError(Diagnostic("TL608", message, obstacle.place))
     try:
         if objects is None:
             found = find_open_loss(left, right, deadline)
@@ -248,8 +248,8 @@ def _check_window(
 def _check_for_all_data(query: ForwardQuery, window: int, deadline: float | None) -> WindowCheck:
     """Decide whether a window is valid for any objects, if the query is not recursive."""
     part = query.restrict_to(window)
-    if reason := find_obstacle(query, part):
-        return WindowCheck(window, None, reason=reason)
+    if obstacle := find_obstacle(query, part):
+        return WindowCheck(window, None, reason=obstacle.reason)
     try:
         witness = find_open_loss(query, part, deadline)
     except DeadlineExceeded:

@@ -232,7 +232,7 @@ def _plan(
         ),
     )
     time = find_time_type(inputs.columns, all(end.denominator == 1 for end in range_ends(program)))
-    require_dates(not program.calendars or time.startswith("timestamp"))
+    require_dates(not program.calendars or time.startswith("timestamp"), program.rules)
     columns = AnswerColumns(
         infer_argument_types(program, query, arities[query], inputs.columns.values(), inputs.background, time),
         time,
