@@ -225,6 +225,18 @@ def test_a_warning_of_a_running_job_is_shown_once(capsys: pytest.CaptureFixture[
     assert said.count("TL211") == 1
 
 
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_the_last_progress_line_is_printed_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr("tidelog.cli.run.monotonic", iter((0.0, seconds, seconds)).__next__)
+    lines = _Lines(quiet=False)
+    lines.show("batch 7: 12 answers")
+    lines.end()
+    lines.show_last("batch 7: 12 answers")
+    assert capsys.readouterr().err == "batch 7: 12 answers\n"
+
+
 def test_packed_answers_are_printed_as_rows_are() -> None:
     data = tl.Dataset.parse('P(a,1.5)@[0,3)\nP("B c",2)@(7,inf)\nP(d,-3)@4.5')
     (payload,) = wire_format.pack_dataset(data)

@@ -155,6 +155,16 @@ def test_sql_that_does_not_fit_is_refused_with_its_line(
     assert found.place.line == 12
 
 
+def test_a_column_op_that_no_fact_names_is_explained(spark: SparkSession, loaded: Loaded) -> None:
+    sql = "SELECT turbine, 'insert' AS op FROM readings"
+    with pytest.raises(TidelogError) as raised:
+        read_sources(spark, loaded(PIPELINE.replace(HOT, f'Hot = "{sql}"')))
+    (found,) = raised.value.diagnostics
+    assert found.code == "TL102"
+    assert found.help is not None
+    assert found.help.endswith('if `op` says which rows delete a fact, write op = "op" in [facts.Hot]')
+
+
 def test_the_caret_is_under_the_word_that_is_wrong(spark: SparkSession, loaded: Loaded) -> None:
     with pytest.raises(TidelogError) as raised:
         read_sources(spark, loaded(PIPELINE.replace("celsius > 80", "celcius > 80")))

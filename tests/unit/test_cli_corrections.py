@@ -171,6 +171,14 @@ def test_explain_leaves_out_what_is_deleted(rules: str, sh: Shell) -> None:
     assert "Q(a)@1 does not hold" in ran.out
 
 
+def test_explain_does_not_miss_facts_that_were_all_deleted(rules: str, sh: Shell) -> None:
+    Path("data.facts").write_text("P(a)@[0,5]\nR(a)@3\n-R(a)@3\n-S(a)@4\n")
+    ran = sh("explain", rules, "data.facts", "Q(a)@4")
+    assert ran.code == 0
+    assert "TL112" not in ran.err
+    assert "warning[TL113]: no rule reads the facts of S\n" in ran.err
+
+
 def test_a_withdrawn_alert_says_so(rules: str, sh: Shell) -> None:
     ran = sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "--changes")
     assert ran.out.splitlines()[:4] == ["+start Q(a)@[0", "+end Q(a)@3)", "-end Q(a)@3)", "+end Q(a)@5]"]

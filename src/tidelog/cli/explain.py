@@ -86,7 +86,8 @@ def explain(
         history = Dataset.load(*data, ordered=True, schema=schema) if "-" not in data else dataset
         dataset = Dataset.from_facts(list(remove_deleted(dataset)))
         dataset.dates = history.dates
-    show_warnings(find_warnings(program, dataset, [find_fact_predicate(fact)]), strict)
+    given = dataset if history is None else history
+    show_warnings(find_warnings(program, given, [find_fact_predicate(fact)]), strict)
     show_warnings(program.find_question_warnings(fact), strict)
     asked = program.to_fact(fact).interval
     check_asked_times(dataset, fact, asked.lo, asked.hi)

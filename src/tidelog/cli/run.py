@@ -273,8 +273,7 @@ def _run_stream(job: PreparedPipeline, until: Time | None, quiet: bool, stop: St
     if progress.unmatched:
         verb = "has" if progress.unmatched == 1 else "have"
         click.echo(f"{plural(progress.unmatched, 'deletion')} {verb} found no fact to delete so far", err=True)
-    if not quiet:
-        click.echo(_format_progress(progress), err=True)
+    lines.show_last(_format_progress(progress))
     if stop.requested:
         click.echo(f"stopped; the next run continues from {job.pipeline.checkpoint}", err=True)
         return 128 + stop.signal
@@ -341,6 +340,11 @@ class _Lines:
         else:
             return
         self._shown = line
+
+    def show_last(self, line: str) -> None:
+        """Print the line at the end of a run, unless it is there already."""
+        if not self._quiet and (self._terminal or line != self._shown):
+            click.echo(line, err=True)
 
     def end(self) -> None:
         if self._terminal and self._shown and not self._quiet:

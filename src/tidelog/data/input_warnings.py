@@ -13,6 +13,7 @@ from tidelog.analysis.program_warnings import find_data_warnings, find_program_w
 from tidelog.analysis.value_columns import ValueColumn, find_padded_columns, find_repeated_columns
 from tidelog.analysis.value_types import find_type_conflicts
 from tidelog.data.dataset import Dataset
+from tidelog.data.deletions import strip_mark
 from tidelog.data.relation import Relation
 from tidelog.data.symbol_table import Symbols
 from tidelog.data.time_units import find_unit_warnings, find_zone_warnings
@@ -57,8 +58,8 @@ def warn_of_tables(program: Program, data: Dataset, queries: Iterable[str] | Non
 def find_fact_warnings(
     program: Program, data: Dataset, queries: Iterable[str] | None = None, complete: bool = True
 ) -> tuple[Diagnostic, ...]:
-    """Find the warnings of `find_warnings` that are about facts."""
-    predicates = {name for name, _ in data.relations}
+    """Find the warnings of `find_warnings` that are about facts, also about those that are deleted."""
+    predicates = {strip_mark(name) for name, _ in data.relations}
     queries = None if queries is None else list(queries)
     return (
         *find_data_warnings(program, predicates, queries, complete),

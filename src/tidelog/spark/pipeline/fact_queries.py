@@ -303,7 +303,11 @@ def _find_argument_errors(frame: DataFrame, fact: FactQuery, pipeline: Pipeline)
     if arity is not None and arity != len(arguments):
         names = f" ({', '.join(field.name for field in arguments)})" if arguments else ""
         message = f"{fact.predicate} has {plural(arity, 'argument')} in the rules, and {len(arguments)} here{names}"
-        yield Diagnostic("TL102", message, fact.place, help="every column that is not a time is an argument")
+        help = "every column that is not a time is an argument"
+        op = next((field.name for field in arguments if field.name.lower() == OPERATION), None)
+        if op is not None and arity == len(arguments) - 1:
+            help += f'; if `{op}` says which rows delete a fact, write op = "{op}" in [facts.{fact.predicate}]'
+        yield Diagnostic("TL102", message, fact.place, help=help)
     if fact.background and frame.isStreaming:
         message = f"{fact.predicate} is background, but its source is a stream"
         yield Diagnostic("TL805", message, fact.place, help="set static = true in its source")
