@@ -49,6 +49,27 @@ def test_comments_and_blank_lines(text: str, kind: str, expected: str) -> None:
     assert format_source(expected, syntax=kind) == expected
 
 
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("P(X):-Boxminus[0,10min]Q(X),not R(X)", "P(X) :- Boxminus[0,10min] Q(X), not R(X).\n"),
+        ("P(X):-SOMETIME[-1.5h,-5min]Q(X)", "P(X) :- Diamondminus[5min,1.5h] Q(X).\n"),
+        ("P(X):-Boxplus[5min]Q(X)", "P(X) :- Boxplus[5min,5min] Q(X).\n"),
+        (
+            "P(X):-Q(X,C),C>60,Diamondminus[60,2min)Q(X,60)",
+            "P(X) :- Q(X, C), C > 60, Diamondminus[60,2min) Q(X, 60).\n",
+        ),
+        ("P(X):-Q(X,C),C>60,Diamondminus[0,1min]Q(X,C)", "P(X) :- Q(X, C), C > 60, Diamondminus[0,1min] Q(X, C).\n"),
+        ("P(X):-duration[0,1h]{Hot(X)}>=1/2h", "P(X) :- duration[0,1h]{ Hot(X) } >= 1/2h.\n"),
+        ('P(X):-Q(X,"600"),R(X)Since(0,10min]S(X)', 'P(X) :- Q(X, "600"), R(X) Since(0,10min] S(X).\n'),
+    ],
+)
+def test_durations_keep_their_units(text: str, expected: str) -> None:
+    assert format_source(text) == expected
+    assert format_source(expected) == expected
+    assert Program.parse(expected) == Program.parse(text)
+
+
 def test_files_are_checked_and_written(sh: Shell) -> None:
     good, bad = sh.write("good.dmtl", "A :- B.\n"), sh.write("bad.dmtl", "A:-B % x")
     assert sh("fmt", "--check", good) == CommandResult(0, "", "")

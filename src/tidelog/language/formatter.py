@@ -2,18 +2,22 @@
 
 Every rule, fact and directive gets a line of its own, in the order of the file. A comment on its own line stays where
 it is, a comment after a rule stays after it, and a comment inside a rule moves before it. Several blank lines in a row
-become one.
+become one. Durations keep their units: `10min` is not rewritten as 600.
 """
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from itertools import pairwise
 
 from tidelog.language.printer import format_rule, format_temporal_rule
 from tidelog.language.program import Program
 from tidelog.language.table_parser import Token
+from tidelog.language.time_text import read_number
 from tidelog.language.tokenizer import tokenize_rules
+
+_NUMBERS = ("NUMBER", "DURATION")
 
 
 def format_source(text: str, *, syntax: str = "dmtl", source: str = "<text>") -> str:
@@ -45,7 +49,9 @@ def format_source(text: str, *, syntax: str = "dmtl", source: str = "<text>") ->
 def _format_items(program: Program, items: list[list[Token]]) -> list[str]:
     """Format each rule, fact and directive of a file."""
     if program.temporal is None:
-        return [format_rule(rule) for rule in program.written_rules]
+        return [
+            _restore_durations(format_rule(rule), item) for rule, item in zip(program.written_rules, items, strict=True)
+        ]
     rules = {
         (rule.place.line, rule.place.column): format_temporal_rule(rule)
         for rule in (*program.temporal.rules, *program.temporal.facts)
@@ -55,6 +61,33 @@ def _format_items(program: Program, items: list[list[Token]]) -> list[str]:
         _format_directive(item) if item[0].type == "DIRECTIVE" else rules[item[0].line, item[0].column]
         for item in items
     ]
+
+
+def _restore_durations(printed: str, item: list[Token]) -> str:
+    """Write the numbers of a printed rule as its source does, where it gives them a unit.
+
+    Numbers keep their order, except in ranges that count backwards in the source (`SOMETIME[-b,-a]`), and `[5min]` is
+    printed with two ends. So each printed number takes the next spelling of its value, and the last one serves again.
+    """
+    if all(token.type != "DURATION" for token in item):
+        return printed
+    spellings: dict[Fraction | None, list[Token]] = {}
+    for token in item:
+        if token.type in _NUMBERS:
+            spellings.setdefault(_read_value(token), []).append(token)
+    parts, at = [], 0
+    for token in next(iter(tokenize_rules(printed, operators=True))):
+        written = spellings.get(_read_value(token)) if token.type in _NUMBERS else None
+        if written:
+            spelling = written.pop(0) if len(written) > 1 else written[0]
+            if spelling.type == "DURATION":
+                parts += [printed[at : token.start_pos], str(spelling)]
+                at = token.end_pos
+    return "".join([*parts, printed[at:]])
+
+
+def _read_value(token: Token) -> Fraction | None:
+    return read_number(str(token), units=True)
 
 
 def _format_directive(item: list[Token]) -> str:
