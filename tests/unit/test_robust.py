@@ -313,3 +313,32 @@ def test_until_and_a_delay_of_its_own(sh: Shell) -> None:
     ran = sh("stream", rules, "--query", "Q", "--input", data, "--until", "10", "--delay", "B=5s")
     assert ran.out == "Q(a)@9\nQ(d)@10\n"
     assert "1 fact came too late" in ran.err
+
+
+RECURSION_BESIDE = """
+F(Y) :- B(Y).
+F(Y) :- E(Y).
+E(X) :- A(X), not Diamondminus[5/2,3] E(X).
+"""
+
+
+@pytest.mark.parametrize("clocks", [(), (1,), (1, 2)])
+def test_a_recursion_through_time_loses_no_output_times_before_it_begins(clocks: tuple[int, ...]) -> None:
+    background = tl.Dataset.parse("B(3)@(-inf,inf)")
+    reasoner = tl.Reasoner(tl.Program.parse(RECURSION_BESIDE), "F", background=background, at="every:1")
+    found = [fact for clock in clocks for fact in reasoner.advance(clock)]
+    assert [fact.interval.lo for fact in [*found, *reasoner.finish(3)]] == [0, 1, 2, 3]
+
+
+def test_a_recursion_through_time_hides_no_violation_before_it_begins() -> None:
+    program = tl.Program.parse(f"Bottom :- B(X), not C(X).{RECURSION_BESIDE}")
+    reasoner = tl.Reasoner(program, "F", background=tl.Dataset.parse("B(3)@(-inf,inf)"))
+    with pytest.raises(tl.errors.Inconsistent, match=r"violated at \(-inf,3\)"):
+        reasoner.push(3, ["A(1)"])
+
+
+def test_a_recursion_without_a_beginning_is_refused_where_only_helpers_read_its_cause() -> None:
+    program = tl.Program.parse("F(Y) :- Diamondminus[0,3] B(Y). F(X) :- A(X), not Diamondminus[5/2,3] F(X).")
+    reasoner = tl.Reasoner(program, "F", background=tl.Dataset.parse("B(3)@(-inf,inf)"))
+    with pytest.raises(tl.TidelogError, match="TL311"):
+        reasoner.finish(2)

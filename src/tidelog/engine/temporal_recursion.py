@@ -59,8 +59,8 @@ def _no_beginning(
 ) -> TidelogError:
     rule = compiled.source.rules[component.rules[0].origin]
     message = f"this recursion reaches back without end: {name} already holds before the first fact"
-    causes = join_words(read for read in endless if not is_hidden(read))
-    help = f"give the facts of {causes}, or those that they follow from, a beginning" if causes else None
+    causes = [read for read in endless if not is_hidden(read)]
+    help = f"give the facts of {join_words(causes)}, or those that they follow from, a beginning" if causes else None
     return TidelogError(Diagnostic("TL311", message, rule.place, help=help))
 
 

@@ -7,8 +7,8 @@ Read `reasoner.py` first: `Reasoner` is the session that users hold. The other m
   (`live_input`): `live_files` (files that grow, and pipes), whose lines `line_decoder` turns into facts, and
   `kafka_input`, where records of topics become facts.
 - `compiled_query` and `stream_plans` prepare the rules. `step_layout` sorts facts into steps and separates late ones,
-  which `Reasoner` counts. `query_evaluation` and `stepper` evaluate steps, `finer_grid` on a finer grid where that is
-  needed; `speculation` evaluates some ahead.
+  which `Reasoner` counts. `query_evaluation` and `stepper` evaluate steps, `recursion_start` where a recursion
+  through time begins, `finer_grid` on a finer grid where that is needed; `speculation` evaluates some ahead.
 - With `corrections`, late facts and deletions change earlier answers: `arrivals` are what comes in a step,
   `assertion_ledger` holds what can be corrected, `checkpoints` (made of `marks`) where an evaluation can go back to,
   and `answer_segments` the answers given since. `key_replay` evaluates the keys of a correction alone, where the query

@@ -37,15 +37,16 @@ from tidelog.engine.stream_kernel import (
     Task,
     Todo,
 )
-from tidelog.errors import Inconsistent, TidelogError
+from tidelog.errors import Inconsistent
 from tidelog.language.hidden_predicates import ALWAYS
 from tidelog.language.program import Program
 from tidelog.streaming.answers import AnswerColumns
 from tidelog.streaming.calendar_feed import CalendarFeed
 from tidelog.streaming.compiled_query import compile_query
-from tidelog.streaming.finer_grid import refine_todo, take_steps
+from tidelog.streaming.finer_grid import take_steps
 from tidelog.streaming.output_times import OutputTimes, OutputTimesLike
-from tidelog.streaming.step_layout import Batch, Clock, Reading, arrange, first_start, merge_steps
+from tidelog.streaming.recursion_start import Beginning, begin_recursion
+from tidelog.streaming.step_layout import Batch, Clock, Reading, arrange, merge_steps
 from tidelog.streaming.stepper import NOTHING, Stepper, make_quiet_step
 from tidelog.streaming.stream_plans import StreamEngine, build_engine, build_task
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
@@ -389,29 +390,19 @@ class Evaluation:
             if not self.output.begun:
                 self.output.start(self.grid.to_time(int(todo.clocks[first])))
             self._expect(int(todo.clocks[stop - 1]))
-        rows, taken, step, violated = take_steps(self, self._begin_recursion(todo), first, stop)
+        return self._take(begin_recursion(self, todo), first, stop)
+
+    def _take(self, begun: Beginning, first: int, stop: int) -> tuple[AnswerColumns, Int64s, int, Inconsistent | None]:
+        """Take steps after a beginning, perhaps not all. Its answers come with those of the first step."""
+        early, broken, grid = begun.found, begun.violated, self._answer_grid
+        rows, taken, step, violated = take_steps(self, begun.todo, first, first + 1 if broken else stop)
+        if len(early.lo):
+            lo, hi = refine_pairs(early.lo, early.hi, self._answer_grid.denominator // grid.denominator)
+            rows = retention.Found(*map(np.append, (early.args, lo, hi), rows))
+            taken[first:step, stream_kernel.ANSWERS_END] += len(lo)
         grid, symbols = self._answer_grid, self.symbols
         found = AnswerColumns(self.query, self.task.arity, *rows, grid, symbols, self.times, self.dates)
-        return self.calendar.clip_answers(found), taken, step, violated
-
-    def _begin_recursion(self, todo: Todo) -> Todo:
-        """Evaluate a recursion through time up to the first change; raise if it holds there. Return the steps then."""
-        if not self.form.slice or self.at[EVALUATED] > NEG_INF:
-            return todo
-        from tidelog.engine.temporal_recursion import require_beginning
-
-        known = [*self.store.deferred().values(), *map(self.store.rows, range(len(self.form.names)))]
-        # A fact that has always held may end first, and what follows from it would soon be forgotten.
-        changes = [int(np.where(rows.lo > NEG_INF, rows.lo, rows.hi).min(initial=POS_INF)) for rows in known]
-        before, first, denominator = make_quiet_step(), first_start(todo, self.store.preds), self.grid.denominator
-        before.clocks[:], before.over[:] = min(*changes, first, int(todo.clocks[0])) - 1, True
-        take_steps(self, before, 0, 1)
-        try:
-            require_beginning(self.form, lambda name: self.store.rows(self._numbers[name]))
-        except TidelogError:
-            self.at[EVALUATED] = NEG_INF  # so that later calls raise, too
-            raise
-        return refine_todo(todo, self, denominator)
+        return self.calendar.clip_answers(found), taken, step, broken or violated
 
     def find_violation(self) -> Inconsistent | None:
         """Return the first constraint that is violated by now, if any. It is reported once, so it is then cleared."""
@@ -436,15 +427,16 @@ class Evaluation:
             self.output.start(self.grid.to_time(stop))
             self._expect(stop)
         self.quiet.clocks[:] = stop
-        stop = int(self._begin_recursion(self.quiet).clocks[0])
+        begun = begin_recursion(self, self.quiet)
+        stop = int(begun.todo.clocks[0])
         at[FRONTIER], at[STOP], at[PHASE] = stop + self.form.longest_wait, stop, stream_kernel.TAKE
         self.quiet.clocks[:], self.quiet.over[:] = at[NOW], False
-        found, _, _, violated = self.run(self.quiet, 0, 1)
+        found, _, _, violated = self._take(begun._replace(todo=self.quiet), 0, 1)
         if self.output is None:
             rows = self.calendar.clip(self.store.rows(self.task.query))
             rows = rows.where((rows.hi >= at[REPORTED]) & (rows.lo <= at[STOP])).clip(NEG_INF, int(at[STOP]))
             found = found._replace(args=rows.args.T.ravel(), lo=rows.lo, hi=rows.hi)
-            violated = self.find_violation()
+            violated = begun.violated or self.find_violation()
         at[NOW] = max(at[NOW], at[STOP])
         at[REPORTED], at[STOP], at[PHASE] = POS_INF, POS_INF, stream_kernel.BEGIN
         return found, violated
