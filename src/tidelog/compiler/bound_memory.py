@@ -21,6 +21,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_hidden, is_violation
 from tidelog.language.printer import format_rule
+from tidelog.language.syntax import AggregateFunction
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid
 
 #: How many positions before the present an interval ends at most that new facts can touch.
@@ -66,6 +67,13 @@ def pushes_forward(rule: FlatRule) -> bool:
 def window_of(aggregation: Aggregation, grid: Grid) -> Pair:
     """Return the window of an aggregation as distances on the grid; (0, 0) for one at a point in time."""
     return (0, 0) if aggregation.range is None else grid.to_pair(aggregation.range) or (0, 0)
+
+
+def find_rows_window(aggregation: Aggregation, grid: Grid) -> Pair:
+    """Return how far back an aggregation at t looks at its rows: without end if it needs to know where they start."""
+    window = window_of(aggregation, grid)
+    pointwise = aggregation.range is None and aggregation.function is not AggregateFunction.START
+    return window if pointwise or aggregation.function is AggregateFunction.DURATION else (window[0], POS_INF)
 
 
 def least_distance(aggregation: Aggregation, grid: Grid) -> int:

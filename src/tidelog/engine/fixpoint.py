@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.compiler import opcodes
-from tidelog.compiler.bound_memory import window_of
+from tidelog.compiler.bound_memory import find_rows_window, window_of
 from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
 from tidelog.compiler.opcodes import Code
@@ -71,7 +71,7 @@ def _choose_sweep(problem: Problem, until: Pair | None) -> Pair | None:
         return None
     compiled = problem.compiled
     ranges = [r for rule in compiled.rules for r in (rule.range, *(_signed_range(b) for b in rule.body))]
-    ranges += [window_of(step, compiled.grid) for step in compiled.aggregations]
+    ranges += [find_rows_window(step, compiled.grid) for step in compiled.aggregations]
     if until[1] != POS_INF and all(lo >= 0 for lo, _ in ranges):
         return NEG_INF, until[1]
     if until[0] != NEG_INF and all(hi <= 0 for _, hi in ranges):

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.compiler.bound_memory import read_range, window_of
+from tidelog.compiler.bound_memory import find_rows_window, read_range
 from tidelog.compiler.compiled_program import CompiledProgram
 from tidelog.compiler.flat_rules import Pair
 from tidelog.language.core_rules import Aggregation
-from tidelog.language.syntax import AggregateFunction
-from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, add_left, add_right, negate
+from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, add_left, add_right, negate
 
 ALL_TIME: Pair = (NEG_INF, POS_INF)
 
@@ -47,15 +46,8 @@ def _collect_reads(compiled: CompiledProgram) -> Iterable[tuple[str, str, Pair]]
         for literal in rule.body:
             yield rule.predicate, literal.predicate, _move(rule.range, read_range(rule, literal), dense)
     for step in compiled.steps:
-        back = _find_rows_window(step, compiled.grid) if isinstance(step, Aggregation) else (0, 0)
+        back = find_rows_window(step, compiled.grid) if isinstance(step, Aggregation) else (0, 0)
         yield step.head.predicate, step.input.predicate, back
-
-
-def _find_rows_window(step: Aggregation, grid: Grid) -> Pair:
-    """Return how far back an aggregation at t looks at its rows."""
-    window = window_of(step, grid)
-    pointwise = step.range is None and step.function is not AggregateFunction.START
-    return window if pointwise or step.function is AggregateFunction.DURATION else (window[0], POS_INF)
 
 
 def _move(window: Pair, by: Pair, dense: bool) -> Pair:
