@@ -87,9 +87,10 @@ class Run:
 
 
 def run(query: Query, text: str, ordered: bool) -> Run:
-    """Parse a text, and feed it to a new reasoner to the end."""
+    """Parse a text, of which the rules may read only a part, and feed it to a new reasoner to the end."""
     began, began_cpu = perf_counter(), process_time()
-    data = tl.Dataset.parse(text, ordered=ordered)
+    reads = tl.Program.parse(query.rules).predicates
+    data = tl.Dataset.parse(text, ordered=ordered, reads=reads)
     parsed = process_time() - began_cpu
     steps, answers = take_steps(query, [data])
     cpu, wall = process_time() - began_cpu, perf_counter() - began

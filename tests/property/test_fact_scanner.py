@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from fractions import Fraction
 from math import lcm
@@ -259,3 +260,53 @@ def test_tokens_of_all_lengths_end_where_the_slow_reader_ends_them(mark: str) ->
         for line in (f"P{word}{mark}x(a)@3", f"P({word}{mark}b,c)@3", f"P({word}{mark})"):
             agrees_with_the_slow_reader(line)
             agrees_with_the_slow_reader(f"{line}\nQ({word}c)@4 % more text than the scanner reads at once")
+
+
+def unread_arguments(data: Dataset) -> set[str]:
+    return {name for (name, _), relation in data.relations.items() if not relation.is_read}
+
+
+def test_arguments_that_nobody_asks_for_are_left_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fact_scanner, "BLOCK", 64)
+    monkeypatch.setattr(fact_scanner, "BATCH", 50)
+    text = "\n".join([*mixed_lines(300), "P0(a,b,c)@1", "Größe(ä)@2", "P1@3"])
+    for ordered in (False, True):
+        data = Dataset.parse(text, ordered=ordered, reads=["P1", "Slow0", "None"])
+        assert unread_arguments(data) >= {"P0", "Q"}
+        assert "P1" not in unread_arguments(data)
+        finer = data.with_denominator(60 * data.denominator)
+        assert unread_arguments(finer) == unread_arguments(data)
+        some = {key: relation.select(relation.lo % 3 == 0) for key, relation in data.relations.items()}
+        assert not some["P0", 2].is_read
+        known = Dataset.parse(text, ordered=ordered)
+        wanted = {key: relation.select(relation.lo % 3 == 0) for key, relation in known.relations.items()}
+        for key, relation in some.items():
+            assert list(to_facts(data.symbols_so_far, data.denominator, relation)) == list(
+                to_facts(known.symbols, known.denominator, wanted[key])
+            )
+        assert list(finer) == list(known)
+        assert not unread_arguments(finer)
+        assert list(data | known) == list(known | known)
+        assert str(Dataset.parse(text, ordered=ordered, reads=[])) == str(known)
+        assert str(pickle.loads(pickle.dumps(Dataset.parse(text, reads=[]).with_denominator(6)))) == str(known)
+
+
+def test_arguments_that_are_left_unread_are_checked() -> None:
+    text = "P(a)@1\nQ(a,)@2\nP(b@3\nQ(b)@4\nQ(2/)@5"
+    with pytest.raises(TidelogError) as plain:
+        Dataset.parse(text)
+    with pytest.raises(TidelogError) as hinted:
+        Dataset.parse(text, reads=["P"])
+    assert [str(one) for one in hinted.value.diagnostics] == [str(one) for one in plain.value.diagnostics]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(facts(), max_size=8), st.lists(PREDICATES, max_size=3))
+def test_a_hint_what_is_read_changes_no_facts(lines: list[str], reads: list[str]) -> None:
+    def read(reads: list[str] | None) -> list[Fact] | list[str]:
+        try:
+            return in_order(Dataset.parse("\n".join(lines), ordered=True, reads=reads))
+        except TidelogError as error:
+            return list(map(str, error.diagnostics))
+
+    assert read(reads) == read(None)

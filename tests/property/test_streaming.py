@@ -682,3 +682,33 @@ def test_many_facts_in_one_step_are_answered_as_in_a_batch() -> None:
     expected = sorted(format_fact(fact) for fact in tl.materialise(program, data, query="Near"))
     assert sorted(map(format_fact, found)) == expected
     assert len(expected) > 50
+
+
+def test_facts_whose_arguments_are_left_unread_count_and_are_late_as_others() -> None:
+    program = tl.Program.parse("Again(X) :- Hot(X), Diamondminus[1,4] Hot(X), not Off(X).")
+    chance = random.Random(7)
+    lines = [f"Room(m{n},k{n % 3})" for n in range(20)]
+    for t in range(400):
+        when = t // 4 - chance.choice([0, 0, 0, 6])
+        kind = chance.choice(["Hot(m{})", "Off(m{})", "Seen(m{},0.5)"])
+        lines.append(f"{kind.format(chance.randint(0, 20))}@[{when},{when + chance.choice([0, 0, 2])}]")
+
+    def run(ordered: bool, reads: Iterable[str] | None) -> list[tuple[object, ...]]:
+        reasoner = tl.Reasoner(program, "Again", delay=2)
+        found: list[tuple[object, ...]] = []
+        for some in (lines[:250], lines[250:]):
+            hint = None if reads is None else list(reads)
+            data = tl.Dataset.parse("\n".join(some), ordered=ordered, reads=hint)
+            assert hint is None or not data.relations["Seen", 2].is_read
+            for step in reasoner.feed(data):
+                answers = sorted(map(format_fact, step.answers))
+                found.append((step.time, step.facts_in, answers, [format_fact(fact) for fact in step.late]))
+            reasoner = tl.Reasoner.load(reasoner.save())
+        return [*found, (sorted(map(format_fact, reasoner.finish())), reasoner.facts_taken)]
+
+    for ordered in (False, True):
+        plain = run(ordered, None)
+        assert run(ordered, program.predicates) == plain
+        # A hint that leaves out what rules read costs time only.
+        assert run(ordered, ["Off"]) == plain
+    assert any("Seen" in fact for step in plain[:-1] for fact in step[3])  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ A dataset is immutable except for its dictionary, which only grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
@@ -61,7 +61,7 @@ class Dataset:
     def __init__(
         self, symbols: Symbols | None = None, facts: Columns = EMPTY, sources: tuple[ValueColumn, ...] = ()
     ) -> None:
-        self.symbols: Symbols = symbols or Symbols()
+        self._symbols = Symbols() if symbols is None else symbols
         self.denominator: int = facts.denominator
         self.dates: bool = facts.dates
         self.numbers: bool = facts.numbers
@@ -71,16 +71,41 @@ class Dataset:
         #: The files that the facts come from, with the types of the values in each column.
         self.sources: tuple[ValueColumn, ...] = sources
 
+    @property
+    def symbols(self) -> Symbols:
+        """The dictionary of all constants. Arguments that were left unread so far are read now."""
+        _ = [relation.args for relation in self.relations.values()]
+        return self._symbols
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Read everything before the dataset is copied to another process."""
+        _ = self.symbols
+        return vars(self)
+
+    @property
+    def symbols_so_far(self) -> Symbols:
+        """The dictionary, which lacks constants that occur only in arguments which were left unread."""
+        return self._symbols
+
     @staticmethod
-    def parse(text: str, *, source: str = "<text>", ordered: bool = False) -> Dataset:
+    def parse(
+        text: str, *, source: str = "<text>", ordered: bool = False, reads: Collection[str] | None = None
+    ) -> Dataset:
         """Parse fact text, one fact per line; raise a TidelogError that lists every bad line.
 
-        With `ordered`, relations know the position of each fact in the text.
+        With `ordered`, relations know the position of each fact in the text. `reads` saves time where rules read only
+        some predicates, such as `program.predicates`: arguments of other facts are checked, but read only if something
+        asks for them. The dataset keeps the text until then.
+
+        >>> data = Dataset.parse("Beat(a)@1\\nNode(b)@2", reads=["Beat"])
+        >>> print(data, end="")
+        Beat(a)@1
+        Node(b)@2
         """
         from tidelog.data.fact_scanner import scan_facts
 
         symbols = Symbols()
-        return Dataset(symbols, scan_facts(text, symbols, source, ordered=ordered))
+        return Dataset(symbols, scan_facts(text, symbols, source, ordered=ordered, reads=reads))
 
     @staticmethod
     def load(
@@ -135,7 +160,7 @@ class Dataset:
 
     def with_denominator(self, denominator: int) -> Dataset:
         """Return the same facts in ticks of `1/denominator`, a multiple of the present denominator."""
-        return Dataset(self.symbols, rescale(self.symbols, self.as_columns(), denominator), self.sources)
+        return Dataset(self._symbols, rescale(self._symbols, self.as_columns(), denominator), self.sources)
 
     def until(self, time: Fraction) -> Dataset:
         """Return the facts that begin at a time or before.

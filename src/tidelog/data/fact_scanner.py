@@ -9,8 +9,9 @@ bound how many facts, arguments and new constants it can hold, so room for all o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,8 @@ BATCH = 1 << 18
 MOST_ERRORS = 20
 
 _NEWLINE, _COMMA = 10, 44
+#: As many names as no text has.
+_ALL = 1 << 31
 
 
 def _split_blocks(data: bytes) -> Iterator[tuple[int, int]]:
@@ -79,11 +82,16 @@ def _split_blocks(data: bytes) -> Iterator[tuple[int, int]]:
 class _Scan:
     """The state of scanning one text."""
 
-    def __init__(self, symbols: Symbols, source: str, ordered: bool, line: int) -> None:
+    def __init__(self, symbols: Symbols, source: str, ordered: bool, line: int, reads: Collection[str] | None) -> None:
         self.symbols, self.source = symbols, source
         self.data = b""  # the present chunk, and the length of all chunks before it
         self.before = 0
         self.names = Symbols()
+        #: Names from `n_read` on are those of predicates whose arguments are left unread.
+        for name in reads or ():
+            self.names.intern(name)
+        self.n_read = _ALL if reads is None else len(self.names)
+        self.checked = 0
         self.chain: list[Ids] = [np.zeros(0, np.int32)] * 4  # the arrays of `Predicates` after `names`
         self.rows = empty_rows(0)
         self.parts: list[Columns] = []
@@ -95,6 +103,7 @@ class _Scan:
         self.first_line = line
         self.counted = (0, line)  # a position in `data`, and the number of its line
         self.order = _Order() if ordered else None
+        self.unread = _Unread(b"", symbols, source)
 
     def run(self, chunks: Iterable[bytes]) -> Columns:
         for chunk in chunks:
@@ -115,7 +124,7 @@ class _Scan:
         self.before += len(self.data)
         self.first_line += int(self.rows.counts[LINES])
         self.rows.counts[LINES] = 0
-        self.data, self.counted = data, (0, self.first_line)
+        self.data, self.counted, self.unread = data, (0, self.first_line), _Unread(data, self.symbols, self.source)
         classes = self._classify_bytes()
         view = np.frombuffer(data, np.uint8)
         for start, end in _split_blocks(data):
@@ -124,12 +133,11 @@ class _Scan:
             lines = int(np.count_nonzero(block == _NEWLINE)) + 1
             args = lines + int(np.count_nonzero(block == _COMMA))
             self._reserve(lines, args)
-            known = len(self.names)
-            predicates = Predicates(self.names.reserve(lines, end - start), *self.chain)
+            predicates = Predicates(self.names.reserve(lines, end - start), self.n_read, *self.chain)
             # The reduced fraction of a decimal number is at most twice as long as the number.
             symbols = self.symbols.reserve(args, 2 * (end - start))
             scan_lines(view, start, end, classes, symbols, predicates, self.rows)
-            self._check_names(known)
+            self._check_names()
             for at in self.rows.unread[: self.rows.counts[UNREAD]]:
                 self._read_slowly(int(at))
             self.rows.counts[UNREAD] = 0
@@ -159,11 +167,12 @@ class _Scan:
                 np.concatenate([column, np.zeros(2 * known - len(column), np.int32)]) for column in self.chain
             ]
 
-    def _check_names(self, known: int) -> None:
+    def _check_names(self) -> None:
         """Let the slow reader check each new predicate once. If it objects, let it report the facts with that name."""
         from tidelog.language.fact_text import parse_fact
 
-        for name in range(known, len(self.names)):
+        known, self.checked = self.checked, len(self.names)
+        for name in range(known, self.checked):
             try:
                 parse_fact(str(self.names.value(name)))
             except TidelogError:
@@ -216,20 +225,27 @@ class _Scan:
         names, arity = self.chain[2][:relations], self.chain[3][:relations]
         size = np.bincount(rows.relation[:count], minlength=relations)
         stop = np.cumsum(size)
-        arg_stop = np.cumsum(size * arity)
+        stored = np.where(names < self.n_read, arity, 0).astype(np.int32)
+        arg_stop = np.cumsum(size * stored)
         sorted_lo, sorted_hi = np.empty(count, np.int64), np.empty(count, np.int64)
         args = np.empty(int(rows.counts[ARGS]), np.int32)
         scatter(
-            rows._replace(lo=lo, hi=hi), stop - size, arg_stop - size * arity, size, arity, sorted_lo, sorted_hi, args
+            rows._replace(lo=lo, hi=hi), stop - size, arg_stop - size * stored, size, stored, sorted_lo, sorted_hi, args
         )
         order = self.order.number_rows(rows, stop - size, self.before) if self.order else None
         relations_by_key: dict[Key, Relation] = {}
         for r in np.flatnonzero(size):
             key = str(self.names.value(int(names[r]))), int(arity[r])
-            block = args[arg_stop[r] - size[r] * arity[r] : arg_stop[r]].reshape(key[1], size[r])
             own = slice(stop[r] - size[r], stop[r])
             own_order = None if order is None else order[own]
-            relations_by_key[key] = Relation(*key, block, sorted_lo[own], sorted_hi[own], own_order)
+            own_lo, own_hi = sorted_lo[own], sorted_hi[own]
+            if stored[r] == arity[r]:
+                block = args[arg_stop[r] - size[r] * arity[r] : arg_stop[r]].reshape(key[1], size[r])
+                relations_by_key[key] = Relation(*key, block, own_lo, own_hi, own_order)
+            else:
+                relations_by_key[key] = Relation.unread(
+                    *key, self.unread.reserve(key, int(size[r])), own_lo, own_hi, own_order
+                )
         dates, numbers, local, zoned = (bool(rows.counts[DATES] & bit) for bit in (1, 2, 4, 8))
         zones: dict[Zone, str] = {"local": self.source} if local else {}
         zones |= {"zoned": self.source} if zoned else {}
@@ -261,6 +277,30 @@ class _Scan:
             time = text[column - 1 :].strip()
             place = Place(self.source, line, column, len(time), text)
             self.errors += timestamp_overflow(f"{time}, in ticks of 1/{denominator},", place).diagnostics
+
+
+@dataclass
+class _Unread:
+    """A chunk of text with arguments that are left unread, and how many facts of each relation were found in it."""
+
+    data: bytes
+    symbols: Symbols
+    source: str
+    counts: dict[Key, int] = field(default_factory=dict)
+
+    def reserve(self, key: Key, count: int) -> Callable[[], Ids]:
+        """Return a function that reads the arguments of the next facts of a relation."""
+        first = self.counts.get(key, 0)
+        self.counts[key] = first + count
+        return partial(self._read, key, first, first + count)
+
+    def _read(self, key: Key, first: int, stop: int) -> Ids:
+        # Facts that only the slow reader understands come behind all others.
+        return self._relations[key].args[:, first:stop]
+
+    @cached_property
+    def _relations(self) -> dict[Key, Relation]:
+        return scan_facts(self.data, self.symbols, self.source).relations
 
 
 class _Order:
@@ -296,29 +336,38 @@ class _Order:
         for fact, position in zip(facts, of_slow, strict=True):
             of_key.setdefault((fact.predicate, len(fact.args)), []).append(int(position))
         quick = [
-            replace(part, relations={key: replace(r, order=of_row[r.order]) for key, r in part.relations.items()})
+            replace(part, relations={key: r.with_order(of_row[r.order]) for key, r in part.relations.items()})
             for part in parts[:-1]
         ]
         last = {key: replace(r, order=np.array(of_key[key], np.int64)) for key, r in parts[-1].relations.items()}
         return [*quick, replace(parts[-1], relations=last)]
 
 
-def scan_facts(text: str | bytes, symbols: Symbols, source: str, *, ordered: bool = False, line: int = 1) -> Columns:
+def scan_facts(
+    text: str | bytes,
+    symbols: Symbols,
+    source: str,
+    *,
+    ordered: bool = False,
+    line: int = 1,
+    reads: Collection[str] | None = None,
+) -> Columns:
     """Read the facts of a text, in UTF-8 if it is bytes. Constants go into `symbols`.
 
-    With `ordered`, relations know the position of each fact. `line` is the number of the text's first line.
+    With `ordered`, relations know the position of each fact. `line` is the number of the text's first line. Arguments
+    of predicates that are not in `reads`, if given, are read when something asks for them.
 
     Raises a TidelogError that lists the bad lines, up to `MOST_ERRORS`.
     """
     data = text.encode() if isinstance(text, str) else text
-    return scan_chunks([data] if data else [], symbols, source, ordered=ordered, line=line)
+    return _Scan(symbols, source, ordered, line, reads).run([data] if data else [])
 
 
 def scan_chunks(
     chunks: Iterable[bytes], symbols: Symbols, source: str, *, ordered: bool = False, line: int = 1
 ) -> Columns:
     """Do what `scan_facts` does, for a text that comes in chunks of whole lines."""
-    return _Scan(symbols, source, ordered, line).run(chunks)
+    return _Scan(symbols, source, ordered, line, None).run(chunks)
 
 
 def _line_of(error: Diagnostic) -> int:

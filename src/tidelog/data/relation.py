@@ -5,11 +5,11 @@ Every reader (of fact text, tables, Python objects) produces `Columns`; `combine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,16 +44,54 @@ class Relation:
     def __len__(self) -> int:
         return len(self.lo)
 
+    @staticmethod
+    def unread(
+        predicate: str, arity: int, read: Callable[[], Ids], lo: Times, hi: Times, order: Times | None
+    ) -> Relation:
+        """Return a relation whose arguments are read by a function, once something asks for them.
+
+        Reading may add constants to the dictionary, so nobody may rely on the size of that before.
+        """
+        relation = object.__new__(Relation)
+        vars(relation).update(predicate=predicate, arity=arity, lo=lo, hi=hi, order=order, _read=read)
+        return relation
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Read the arguments, which alone may be missing."""
+            read = vars(self).get("_read")
+            if name != "args" or read is None:
+                raise AttributeError(name)
+            args = vars(self)["args"] = read()
+            vars(self).pop("_read", None)
+            return args
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the arguments have been read."""
+        return "args" in vars(self)
+
+    def derive(self, take: Callable[[Ids], Ids], lo: Times, hi: Times, order: Times | None) -> Relation:
+        """Return facts whose arguments are computed from these: now, or when they are read if these are not read."""
+        if self.is_read:
+            return Relation(self.predicate, self.arity, take(self.args), lo, hi, order)
+        return Relation.unread(self.predicate, self.arity, lambda: take(self.args), lo, hi, order)
+
+    def with_order(self, order: Times | None) -> Relation:
+        """Return the same facts with other positions."""
+        return self.derive(lambda args: args, self.lo, self.hi, order)
+
     def select(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Relation:
         """Return some of the rows: those with the given numbers, or those where a mask is true."""
         order = None if self.order is None else self.order[rows]
-        return Relation(self.predicate, self.arity, self.args[:, rows], self.lo[rows], self.hi[rows], order)
+        return self.derive(lambda args: args[:, rows], self.lo[rows], self.hi[rows], order)
 
     def cut(self, first: int, stop: int) -> Relation:
         """Return the rows from `first` to `stop`, without copying them."""
         some = slice(first, stop)
         order = None if self.order is None else self.order[some]
-        return Relation(self.predicate, self.arity, self.args[:, some], self.lo[some], self.hi[some], order)
+        return self.derive(lambda args: args[:, some], self.lo[some], self.hi[some], order)
 
 
 def join_relations(parts: Sequence[Relation]) -> Relation:
@@ -144,7 +182,7 @@ def rescale(symbols: Symbols, columns: Columns, denominator: int) -> Columns:
             fact = _format_row(symbols, columns, relation, int(np.argmax(far)))
             raise timestamp_overflow(f"of {fact}, in ticks of 1/{denominator},")
         lo, hi = refine_pairs(relation.lo, relation.hi, factor)
-        relations[key] = Relation(relation.predicate, relation.arity, relation.args, lo, hi, relation.order)
+        relations[key] = relation.derive(lambda args: args, lo, hi, relation.order)
     return Columns(denominator, columns.dates, relations, columns.numbers, columns.names, zones=columns.zones)
 
 
@@ -174,7 +212,7 @@ def shift_order(columns: Columns, count: int) -> Columns:
         order = relation.order
         if order is None and len(columns.relations) == 1:
             order = np.arange(len(relation))
-        moved[key] = replace(relation, order=None if order is None else order + count)
+        moved[key] = relation.with_order(None if order is None else order + count)
     return replace(columns, relations=moved)
 
 
@@ -243,14 +281,17 @@ def _concatenate(relations: list[Relation]) -> Relation:
     if len(relations) == 1:
         return relations[0]
     orders = [relation.order for relation in relations if relation.order is not None]
-    return Relation(
-        relations[0].predicate,
-        relations[0].arity,
-        np.concatenate([relation.args for relation in relations], axis=1),
-        np.concatenate([relation.lo for relation in relations]),
-        np.concatenate([relation.hi for relation in relations]),
-        np.concatenate(orders) if len(orders) == len(relations) else None,
-    )
+    lo = np.concatenate([relation.lo for relation in relations])
+    hi = np.concatenate([relation.hi for relation in relations])
+    order = np.concatenate(orders) if len(orders) == len(relations) else None
+
+    def read() -> Ids:
+        return np.concatenate([relation.args for relation in relations], axis=1)
+
+    predicate, arity = relations[0].predicate, relations[0].arity
+    if all(relation.is_read for relation in relations):
+        return Relation(predicate, arity, read(), lo, hi, order)
+    return Relation.unread(predicate, arity, read, lo, hi, order)
 
 
 def to_grid_pair(fact: Fact, denominator: int) -> tuple[int, int]:

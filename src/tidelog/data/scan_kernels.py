@@ -105,9 +105,13 @@ ROWS, ARGS, FRACTIONS, UNREAD, RELATIONS, DATES, ARGS_BEFORE, LINES = 0, 1, 2, 3
 
 
 class Predicates(NamedTuple):
-    """The relations found so far. Those of one predicate (an id of `names`) form a linked list over their arities."""
+    """The relations found so far. Those of one predicate (an id of `names`) form a linked list over their arities.
+
+    Arguments of names from `n_read` on are checked, but not kept.
+    """
 
     names: SymbolTable
+    n_read: int
     first: Ids  # relation + 1 by name
     next: Ids  # relation + 1 by relation
     name: Ids  # by relation
@@ -362,7 +366,7 @@ def _read_fact(
         return -1
     rows.relation[row] = _find_relation(predicates, rows, name, after_args - first)
     rows.line[row] = start
-    rows.counts[ARGS] = after_args
+    rows.counts[ARGS] = after_args if name < predicates.n_read else first
     rows.counts[ROWS] = row + 1
     return i
 

@@ -128,7 +128,8 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
     if not ordered and not reading.own_times and not reading.fixed:
         relations, weight = _tally_unread(relations, reading, max(clock))
     read = [relation.predicate in reading.numbers for relation in relations]
-    ids = _intern_constants(symbols, data.symbols, [r for r, is_read in zip(relations, read, strict=True) if is_read])
+    arguments = [r.args for r, is_read in zip(relations, read, strict=True) if is_read]
+    ids = _intern_constants(symbols, data.symbols_so_far, arguments)
     sizes = np.array([len(relation) for relation in relations] or [0], np.int64)
     arities = np.array([r.arity if is_read else 0 for r, is_read in zip(relations, read, strict=True)] or [0], np.int64)
     widths = sizes * arities
@@ -137,7 +138,7 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
         _concatenate([relation.lo for relation in relations], np.int64),
         _concatenate([relation.hi for relation in relations], np.int64),
         weight,
-        _concatenate([ids[r.args].ravel() for r, is_read in zip(relations, read, strict=True) if is_read], np.int32),
+        _concatenate([ids[args].ravel() for args in arguments], np.int32),
         np.array([reading.numbers.get(relation.predicate, -1) for relation in relations] or [-1], np.int64),
         arities,
         sizes,
@@ -156,13 +157,13 @@ def _concatenate(parts: list[Array], kind: type[np.generic]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
 
 
-def _intern_constants(symbols: Symbols, others: Symbols, relations: Sequence[Relation]) -> Int32s:
+def _intern_constants(symbols: Symbols, others: Symbols, arguments: Sequence[Int32s]) -> Int32s:
     """Return new numbers for the constants of relations, by old ones."""
     if others is symbols:
         return np.arange(len(symbols), dtype=np.int32)
     used = np.zeros(len(others), np.bool_)
-    for relation in relations:
-        used[relation.args] = True
+    for args in arguments:
+        used[args] = True
     return symbols.merge(others, np.flatnonzero(used))
 
 
@@ -182,9 +183,7 @@ def _tally_unread(relations: list[Relation], reading: Reading, after: int) -> tu
     for relation in unread:
         if _tally(relation.lo, relation.hi, least, counts) < len(relation):
             longer = relation.lo != relation.hi
-            kept.append(
-                replace(relation, args=relation.args[:, longer], lo=relation.lo[longer], hi=relation.hi[longer])
-            )
+            kept.append(relation.select(longer))
     times = np.flatnonzero(counts)
     ones = np.ones(sum(map(len, kept)), np.int64)
     nothing = np.empty((0, len(times)), np.int32)
@@ -260,7 +259,7 @@ def _build_batch(
         before,
         first_record,
         late_facts,
-        data.symbols,
+        data.symbols_so_far,
         seen,
     )
 
