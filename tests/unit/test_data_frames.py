@@ -366,6 +366,22 @@ def test_views_into_many_buffers_are_all_read() -> None:
     assert values == sorted(set(together.to_pylist()))
 
 
+@pytest.mark.parametrize("far", [5_000, -5_000, 2**63 - 1, -(2**63), 2**62 + 100])
+def test_integers_that_few_others_are_near_are_exact(far: int) -> None:
+    values = [2**62 - 50 if far == -(2**63) else 7] * 500
+    values[333] = far
+    frames = {"P": pa.table({"value": pa.array(values, pa.int64()), "time": range(500)})}
+    found = tl.Dataset.from_arrow(frames)
+    assert [fact.args[0] for fact in found] == values
+
+
+@pytest.mark.parametrize("times", [[0, 0, 4, 4, -4, 0], [-6, -6, 0, 3, 3, 3], [5, 5, 5]])
+def test_times_may_repeat(times: list[int]) -> None:
+    stamps = pa.array([time * 500 for time in times], pa.timestamp("ms"))
+    found = tl.Dataset.from_arrow({"P": pa.table({"time": stamps})})
+    assert [fact.interval.lo for fact in found] == [Fraction(time, 2) for time in times]
+
+
 @st.composite
 def columns_of_constants(draw: st.DrawFn) -> tuple[list[Any], Any]:
     kind = draw(st.sampled_from(["text", "integer", "wide", "float"]))

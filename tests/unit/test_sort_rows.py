@@ -7,6 +7,7 @@ import pytest
 
 from tidelog.data.constant_order import Longs, sort_facts, sort_rows
 from tidelog.data.relation import Ids
+from tidelog.data.symbol_table import Symbols
 from tidelog.timeline.grid import NEG_INF
 
 
@@ -55,3 +56,14 @@ def test_facts_are_sorted_by_arguments_and_time(arity: int, count: int, change: 
 def test_facts_without_arguments_are_sorted_by_time() -> None:
     lo = np.random.default_rng(3).permutation(5_000)
     assert sort_facts(np.empty((0, 5_000), np.int32), lo, np.zeros(0, np.int64)).tolist() == np.argsort(lo).tolist()
+
+
+@pytest.mark.parametrize("start", ["", "s", "sensor", "a name of 16 byte", "é"])
+def test_names_are_ranked_by_their_bytes(start: str) -> None:
+    rests = ["", "\0", "\0\0", "0", "00000000", "00000000\0", "000000001", "1234567890", "1234567891", "x", "é", "ü"]
+    rests += [f"{number}" for number in range(700)]
+    names = list(dict.fromkeys(start + rest for rest in rests))
+    symbols = Symbols()
+    ids = [symbols.intern(names[place]) for place in np.random.default_rng(4).permutation(len(names))]
+    ranks = symbols.ranks()
+    assert sorted(ids, key=lambda id: ranks[id]) == sorted(ids, key=lambda id: str(symbols.value(id)).encode())

@@ -35,7 +35,7 @@ _FIRST_ROOM, _BYTES = 1 << 10, 32
 #: Integers in a range that is no wider than this, or than the column is long, are looked up in a list.
 _NEAR = 1 << 12
 #: The most entries of a cache, as a power of two.
-_CACHE_BITS = 15
+_CACHE_BITS = 16
 #: Times of a column, or of each of its chunks, that are looked at first.
 _SAMPLES = 64
 #: Integers beyond this are read as text.
@@ -156,9 +156,8 @@ def _intern_dictionary(
     intern: Callable[[Any, ColumnType | None, Symbols, Ids], npt.NDArray[np.int64]] = _intern_array,
 ) -> npt.NDArray[np.int64]:
     """Intern the entries of a dictionary that occur, each once."""
-    indices = _to_numpy(column.indices)
-    if indices.dtype == np.uint64:  # Indices are small, so that kernels need not be compiled for them.
-        indices = indices.view(np.int64)
+    # Indices are small, so that kernels need not be compiled for those without a sign.
+    indices = _as_signed(_to_numpy(column.indices))
     entries = column.dictionary
     used = np.zeros(len(entries), np.bool_)
     arrow_kernels.mark_used(indices, used)
@@ -241,30 +240,49 @@ def _intern_views(column: Any, symbols: Symbols, ids: Ids) -> None:
 
 
 def _new_cache(rows: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Return an empty cache for the values of a column: three words for each entry, and the shift of its kernels."""
+    """Return an empty cache for the values of a column, and the shift of its kernels."""
     bits = min(_CACHE_BITS, (rows + 16).bit_length())
-    return np.full(3 * ((1 << bits) + arrow_kernels.PROBES), -1, np.int64), 64 - bits
+    words = np.full(arrow_kernels.ENTRY * ((1 << bits) + arrow_kernels.PROBES + 1), -1, np.int64)
+    # No entry lies in two lines of the processor's cache.
+    return words[-(words.ctypes.data >> 3) % arrow_kernels.ENTRY :], 64 - bits
 
 
 def _intern_integers(column: Any, kind: ColumnType | None, symbols: Symbols, ids: Ids) -> bool:
     """Write the ids of integers; return False if some are too large."""
     values = _to_numpy(column)
+    form = NAME_KIND if kind == "text" else NUMBER_KIND
+    sample = values[:: len(values) // _SAMPLES + 1]
+    least, most = int(sample.min()) - _NEAR // 4, int(sample.max()) + _NEAR // 4
+    small = most - least < _NEAR and least >= -_MOST and most <= _MOST
+    # Most often a few values tell in which range all are: then these need not be searched for it.
+    if small and _intern_near(values, least, most, form, symbols, ids):
+        return True
     least, most = int(values.min()), int(values.max())
     if least < -_MOST or most > _MOST:
         return False
-    if values.dtype == np.uint64:
-        values = values.view(np.int64)
-    form = NAME_KIND if kind == "text" else NUMBER_KIND
-    known = np.full(most - least + 1 if most - least < max(_NEAR, len(values)) else 0, -1, np.int32)
-    cache, shift = _new_cache(0 if len(known) else len(ids))
+    if most - least < max(_NEAR, len(values)):
+        return _intern_near(values, least, most, form, symbols, ids)
+    wide, (cache, shift), run = _as_signed(values), _new_cache(len(ids)), arrow_kernels.intern_far_integers
+    _intern_in_steps(symbols, 0, len(ids), lambda table, row: run(table, wide, cache, shift, form, row, ids))
+    return True
+
+
+def _intern_near(values: npt.NDArray[Any], least: int, most: int, form: int, symbols: Symbols, ids: Ids) -> bool:
+    """Write the ids of integers in a range; return False if some are not in it."""
+    values, known, inside = _as_signed(values), np.full(most - least + 1, -1, np.int32), True
 
     def run(table: SymbolTable, row: int) -> int:
-        if len(known):
-            return arrow_kernels.intern_near_integers(table, values, least, known, form, row, ids)
-        return arrow_kernels.intern_far_integers(table, values, cache, shift, form, row, ids)
+        nonlocal inside
+        reached = int(arrow_kernels.intern_near_integers(table, values, least, known, form, row, ids))
+        inside = reached >= 0
+        return reached if inside else len(ids)
 
     _intern_in_steps(symbols, 0, len(ids), run)
-    return True
+    return inside
+
+
+def _as_signed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return values.view(np.int64) if values.dtype == np.uint64 else values
 
 
 def _intern_distinct(distinct: Any, kind: ColumnType | None, symbols: Symbols, ids: Ids) -> npt.NDArray[np.int64]:

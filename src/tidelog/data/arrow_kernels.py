@@ -19,6 +19,8 @@ from tidelog.jit import Array, inlined_kernel, int64, kernel, tick, uint64
 LONGEST_INLINE = 12
 #: Entries of a cache that are looked at for one value.
 PROBES = 4
+#: Words of an entry, the last of which is free: an entry is half a line of the processor's cache.
+ENTRY = 4
 _MIX, _MIX_MORE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 
 
@@ -37,7 +39,7 @@ def _has_room(table: SymbolTable, length: int) -> bool:
 def _first_place(shift: int, first: int, second: int) -> int:
     """Return where to look for a value in a cache of `2 ** (64 - shift)` entries, and some more at its end."""
     mixed = uint64((uint64(first) ^ uint64(uint64(second) * uint64(_MIX))) * uint64(_MIX_MORE))
-    return uint64(3) * (mixed >> uint64(shift))
+    return uint64(ENTRY) * (mixed >> uint64(shift))
 
 
 @inlined_kernel
@@ -47,14 +49,14 @@ def _is_entry(cache: npt.NDArray[np.int64], place: int, first: int, second: int)
     return differs == 0
 
 
-@kernel
+@inlined_kernel
 def _find_entry(cache: npt.NDArray[np.int64], begin: int, first: int, second: int) -> int:
     """Return the place of a value in a cache, or where to put it: at a free entry, or at the first one."""
     place = uint64(begin)
     for _ in range(PROBES):
         if _is_entry(cache, place, first, second) or cache[place + uint64(2)] < 0:
             return place
-        place += uint64(3)
+        place += uint64(ENTRY)
     return uint64(begin)
 
 
@@ -159,12 +161,18 @@ def _intern_integer(table: SymbolTable, value: int, kind: int) -> int:
 def intern_near_integers(
     table: SymbolTable, values: Array, least: int, known: npt.NDArray[np.int32], kind: int, row: int, ids: Ids
 ) -> int:
-    """Write the ids of integers from a row on; `known` has the id of each from `least` on, or -1."""
+    """Write the ids of integers from a row on; `known` has the id of each from `least` on, or -1.
+
+    Return the row at which to go on, or -1 minus a row whose integer is beyond those that `known` has.
+    """
+    room = uint64(len(known))
     for i in range(row, len(values)):
         tick()
         at = uint64(i)
         value = int64(values[at])
         place = uint64(value - least)
+        if place >= room:
+            return -1 - i
         if known[place] < 0:
             known[place] = _intern_integer(table, value, kind)
             if known[place] < 0:
@@ -215,12 +223,17 @@ def double_quotients(values: Times, divisor: int, limit: int, doubled: Times) ->
     """Write twice the quotient of each value and a divisor. Return -1, or the first row whose quotient is beyond the
     limit, or -2 minus the first row whose value is not a multiple of the divisor.
 
-    A quotient is guessed in floating point, and computed exactly where the guess is wrong.
+    A quotient is guessed in floating point, and computed exactly where the guess is wrong. Often the time of a row is
+    that of the row before.
     """
     inverse = 1.0 / divisor
+    last, twice = 0, 0
     for i in range(len(values)):
         tick()
         value = values[i]
+        if value == last:
+            doubled[i] = twice
+            continue
         quotient = value
         if divisor != 1:
             quotient = int(value * inverse + 0.5)
@@ -230,5 +243,6 @@ def double_quotients(values: Times, divisor: int, limit: int, doubled: Times) ->
                     return -2 - i
         if quotient >= limit or quotient <= -limit:
             return i
-        doubled[i] = 2 * quotient
+        last, twice = value, 2 * quotient
+        doubled[i] = twice
     return -1

@@ -91,11 +91,12 @@ def _sort_numbers(table: SymbolTable, ids: Longs) -> Longs:
 def _sort_names(table: SymbolTable, ids: Longs) -> Longs:
     """Sort the ids of names, 8 bytes at a time.
 
-    Names that are equal so far form a group, and only groups of more than one name are sorted further.
+    Names that are equal so far form a group, and only groups of more than one name are sorted further. What all names
+    begin with is not looked at.
     """
     order = ids.copy()
     open_from, open_to = np.array([0]), np.array([len(ids)])
-    depth = 0
+    depth = int(_find_common_length(table, ids))
     while len(open_from):
         size = open_to - open_from
         group = np.repeat(np.arange(len(size)), size)
@@ -103,7 +104,9 @@ def _sort_names(table: SymbolTable, ids: Longs) -> Longs:
         key, rest = np.empty(len(at), np.uint64), np.empty(len(at), np.int64)
         _read_keys(table, order[at], depth, key, rest)
         # A name that ends here sorts before longer ones: `rest` tells `a` from `a` followed by a zero byte.
-        sort = np.lexsort((rest, key, group))
+        sort = np.argsort(key) if len(size) == 1 else np.lexsort((rest, key, group))
+        if len(size) == 1 and (key[sort[1:]] == key[sort[:-1]]).any():
+            sort = np.lexsort((rest, key))
         order[at] = order[at][sort]
         key, rest = key[sort], rest[sort]
         same = (group[1:] == group[:-1]) & (key[1:] == key[:-1]) & (rest[1:] == rest[:-1]) & (rest[1:] == 8)
@@ -121,6 +124,23 @@ def _read_numbers(table: SymbolTable, ids: Longs, numerator: Longs, denominator:
         _, numerator[i], denominator[i], kind = read_number(table.pool, start, end)
         if kind == NOT_UNDERSTOOD:
             denominator[i] = 0
+
+
+@kernel
+def _find_common_length(table: SymbolTable, ids: Longs) -> int:
+    """Return how many bytes all names have in common at their beginning."""
+    if len(ids) == 0:
+        return 0
+    begin = table.offsets[ids[0]] + 1
+    common: int = table.offsets[ids[0] + 1] - begin
+    for i in range(1, len(ids)):
+        start = table.offsets[ids[i]] + 1
+        common = min(common, table.offsets[ids[i] + 1] - start)
+        for j in range(common):
+            if table.pool[start + j] != table.pool[begin + j]:
+                common = j
+                break
+    return common
 
 
 @kernel
