@@ -531,6 +531,15 @@ def test_constants_that_arrive_later_join_existing_components() -> None:
     assert [format_fact(fact) for fact in step.some] == ["B(c)@3"] == [format_fact(fact) for fact in step.all]
 
 
+def test_a_stream_may_begin_before_the_timed_facts_of_its_background() -> None:
+    program = tl.Program.parse("P :- E, not Q.  Q :- E, not P.  R :- E, Late.")
+    reasoner = StableReasoner(program, background=tl.Dataset.parse("Late@2"))
+    assert reasoner.push(0, ["E"]) == []
+    assert [(point.time, [fact.predicate for fact in point.some]) for point in reasoner.advance(0)] == [(0, ["P", "Q"])]
+    reasoner.push(2, ["E"])
+    assert [fact.predicate for point in reasoner.advance(2) for fact in point.all] == ["R"]
+
+
 def test_a_stream_without_a_model_names_the_constraint() -> None:
     reasoner = StableReasoner(tl.Program.parse("Bottom :- Hot(X), Diamondminus[0,2] Cold(X)."))
     reasoner.push(0, ["Cold(a)"])

@@ -28,14 +28,14 @@ from tidelog.errors import TidelogError
 from tidelog.spark.job.fact_schemas import describe_fact_frames
 from tidelog.spark.job.java import prepare_java_home
 from tidelog.spark.job.metrics import summarise_batch
-from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, to_options
+from tidelog.spark.job.options import JobKeywords, JobOptions, require_applicable, require_stable_options, to_options
 from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import COMPILER_OPTIONS, build_java_options, session
 from tidelog.spark.job.struct_types import read_struct_type
 from tidelog.spark.pipeline.progress import Progress
 from tidelog.spark.pipeline.sinks import format_packed_answers
 from tidelog.spark.plan.fact_columns import FactColumns, RowSelection
-from tidelog.spark.plan.job_plan import PlanOptions, plan_job
+from tidelog.spark.plan.job_plan import Awaiting, PlanOptions, plan_job
 from tidelog.spark.worker import fact_packer
 from tidelog.spark.worker.answer_columns import AnswerColumns
 from tidelog.spark.worker.fact_packer import make_packer, pack_batch
@@ -62,8 +62,21 @@ def test_options_of_another_kind_of_job_are_refused() -> None:
         require_applicable("batch", JobOptions(delay=3, heartbeat=Fraction(1)))
     with pytest.raises(TidelogError, match="`between` is not for a streaming job"):
         require_applicable("streaming", JobOptions(between=(0, 1)))
-    with pytest.raises(TidelogError, match=r"(?s)`stable` is not for a streaming job.*run a batch job"):
-        require_applicable("streaming", JobOptions(stable="brave"))
+    with pytest.raises(TidelogError, match="`stable` is not for a backfill job"):
+        require_applicable("backfill", JobOptions(stable="brave"))
+
+
+def test_streams_over_stable_models_have_fewer_options() -> None:
+    require_stable_options("streaming", JobOptions(stable="brave", delay=3, heartbeat=Fraction(1)))
+    wrong = JobOptions(stable="brave", corrections=60, at="input", alerts={}, awaiting=Awaiting(), changed_rules=True)
+    with pytest.raises(TidelogError) as raised:
+        require_stable_options("streaming", wrong)
+    assert [found.message for found in raised.value.diagnostics] == [
+        f"`stable` and `{name}` do not go together in a streaming job"
+        for name in ("corrections", "at", "alerts", "[sinks.awaited]", "changed_rules")
+    ]
+    with pytest.raises(TidelogError, match=r"(?s)cannot be \"model\".*facts to come may exclude"):
+        require_stable_options("streaming", JobOptions(stable="model"))
 
 
 def test_types_are_read_as_spark_reads_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 import tidelog as tl
 from tidelog.spark import JobOptions, build_job, reason
 from tidelog.spark.job.failures import to_tidelog_error
+from tidelog.spark.job.output import JobOutput
 from tidelog.spark.job.session import session
 from tidelog.spark.pipeline.batch_run import run_batch
 from tidelog.spark.pipeline.pipeline_file import load_pipeline
 from tidelog.spark.pipeline.preparation import prepare_pipeline
 from tidelog.spark.plan.job_plan import StableMode
-from tidelog.stable import stable_consequences
+from tidelog.stable import StableReasoner, stable_consequences
 
 pytestmark = [pytest.mark.usefixtures("kernels"), pytest.mark.xdist_group("spark")]
 
@@ -82,6 +84,50 @@ def test_a_part_without_a_model_fails_the_job_and_is_named(spark: SparkSession) 
     assert found.message == "there is no stable model: the rules leave none for Alone(g2), Ann(g2), Bob(g2)"
 
 
+def test_a_stream_answers_as_a_session_does_across_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    gates = [[(f"g{number}", time) for number in range(4) for time in times] for times in ((0, 1), (2, 3, 4))]
+    ann = [[("g1", 0), ("g1", 1)], [("g3", 3), ("g2", 0)]]  # the last one is late
+    program, out = tl.Program.parse(RULES), tmp_path / "out"
+
+    def write(name: str, rows: list[tuple[str, int]]) -> None:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        count = len(list(folder.iterdir()))
+        (folder / f"{count}.json").write_text("".join(f'{{"gate": "{gate}", "time": {at}}}\n' for gate, at in rows))
+        os.utime(folder / f"{count}.json", (1e9 + count, 1e9 + count))  # Spark reads files in the order of their times
+
+    def run() -> JobOutput:
+        reader = spark.readStream.schema("gate string, time long").option("maxFilesPerTrigger", 1)
+        frames = {name: reader.json(str(tmp_path / name)) for name in ("Gate", "Ann")}
+        night = spark.createDataFrame([(1,), (3,)], "time long")
+        options = JobOptions(stable="brave", buckets=3)
+        job = build_job(spark, program, "Ann", {**frames, "Night": night}, options)
+        writer = job.frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(str(out), format="parquet")
+        query.awaitTermination()
+        return job
+
+    write("Gate", gates[0])
+    write("Ann", ann[0])
+    run()
+    write("Gate", gates[1])
+    write("Ann", ann[1])
+    write("Gate", [("g0", 20)])
+    job = run()
+    written = spark.read.parquet(str(out))
+    reasoner = StableReasoner(program, background=tl.Dataset.from_facts(["Night@1", "Night@3"]))
+    facts = [(time, f"Gate({gate})") for rows in gates for gate, time in rows]
+    facts += [(time, f"Ann({gate})") for rows in ann for gate, time in rows if gate != "g2"]
+    expected = set()
+    for time in range(6):
+        reasoner.push(time, [fact for at, fact in facts if at == time])
+        (point,) = reasoner.advance(time)
+        expected |= {(fact.args[0], time) for fact in point.some if fact.predicate == "Ann"}
+    found = [(row.arg1, time) for row in job.answers(written).collect() for time in range(row.start, row.end + 1)]
+    assert sorted(found) == sorted(expected), "each once"
+    assert [row.fact for row in job.late(written).collect()] == ["Ann(g2)@0"]
+
+
 def test_the_plan_and_what_is_refused(spark: SparkSession) -> None:
     program, frames = tl.Program.parse(RULES), build_frames(spark)
     job = build_job(spark, program, "Ann", frames, JobOptions(stable="brave", between=BETWEEN, buckets=3))
@@ -91,10 +137,15 @@ def test_the_plan_and_what_is_refused(spark: SparkSession) -> None:
         **frames,
         "Gate": spark.readStream.format("rate").load().selectExpr("string(value) gate", "value time"),
     }
+    timeless = spark.readStream.format("rate").load().selectExpr()
+    ahead = tl.Program.parse("P(X) :- Diamondplus[1,1] Gate(X).")
     counting = tl.Program.parse("Many(N) :- N = count{ Gate(G) }.")
     for asked, given, options, code in (
         (program, frames, JobOptions(stable="brave"), "TL805"),
-        (program, streaming, JobOptions(stable="brave"), "TL805"),
+        (program, streaming, JobOptions(stable="brave", between=BETWEEN), "TL805"),
+        (program, streaming, JobOptions(stable="brave", at="input"), "TL805"),
+        (program, streaming | {"Night": timeless}, JobOptions(stable="brave"), "TL322"),
+        (ahead, {"Gate": streaming["Gate"]}, JobOptions(stable="brave"), "TL327"),
         (program, frames, JobOptions(stable="some", between=BETWEEN), "TL805"),  # type: ignore[arg-type]
         (program, frames, JobOptions(stable="brave", between=BETWEEN, timeline="rational"), "TL321"),
         (counting, {"Gate": frames["Gate"]}, JobOptions(stable="brave", between=BETWEEN), "TL329"),

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 import tidelog as tl
-from tidelog.analysis.distribution import Distribution, plan_distribution
+from tidelog.analysis.distribution import Distribution, plan_distribution, plan_stable_distribution
 from tidelog.compiler.compiled_program import Memory
 from tidelog.data import wire_format
 from tidelog.data.deletions import strip_mark
@@ -25,7 +25,8 @@ from tidelog.language.syntax import Fact
 from tidelog.spark.awaiting.awaited_operator import AwaitedProcessor
 from tidelog.spark.awaiting.awaited_plan import add_awaited_stage
 from tidelog.spark.awaiting.awaited_worker import make_awaiter
-from tidelog.spark.plan.job_plan import AwaitedStagePlan, Awaiting, JobPlan, PlanOptions, plan_job
+from tidelog.spark.plan.job_plan import AwaitedStagePlan, Awaiting, JobPlan, PlanOptions, StableMode, plan_job
+from tidelog.spark.plan.stable_program import derive_query
 from tidelog.spark.worker import stateful_operator
 from tidelog.spark.worker.batch_worker import make_backfiller
 from tidelog.spark.worker.change_log import unpack_changes
@@ -155,9 +156,15 @@ class ByHand:
         awaiting: Awaiting | None = None,
         until: Fraction | None = None,
         corrections: Fraction | None = None,
+        stable: StableMode | None = None,
     ) -> ByHand:
         known = tl.Dataset.from_facts(background)
-        split = plan_distribution(program, query, background={name for name, _ in known.relations})
+        names = {name for name, _ in known.relations}
+        if stable is not None:
+            program = derive_query(program, query, program.predicates[query])
+            split = plan_stable_distribution(program, background=names)
+        else:
+            split = plan_distribution(program, query, background=names)
         work = plan_job(
             program,
             query,
@@ -171,6 +178,7 @@ class ByHand:
                 alerts=alerts,
                 until=until,
                 corrections=corrections,
+                stable=stable,
             ),
         )
         if awaiting is not None:

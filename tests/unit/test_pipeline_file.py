@@ -296,12 +296,20 @@ def test_a_batch_may_say_how_late_facts_can_be_if_something_is_awaited(tmp_path:
     assert [found.code for found in refused(tmp_path, without)] == ["TL805"] * 2
 
 
-def test_stable_models_are_for_batch_jobs_with_a_range_of_time(tmp_path: Path) -> None:
+def test_stable_models_of_a_batch_job_need_a_range_of_time_and_those_of_a_stream_exclude_other_keys(
+    tmp_path: Path,
+) -> None:
     stream = GOOD.replace('delay = "5s"', 'stable = "brave"')
-    (found,) = refused(tmp_path, stream)
-    assert found.message == '`stable` is not for mode = "stream"'
-    assert found.help is not None
-    assert "follow one stream with `tidelog stable --input`" in found.help
+    assert load(tmp_path, stream).stable == "brave"
+    (found,) = refused(tmp_path, stream.replace("brave", "model"))
+    assert (found.code, found.help) == ("TL805", 'ask for what holds in some model ("brave"), or in all ("cautious")')
+    wrong = stream.replace("stable", 'at = "input"\nmemory = "bounded"\nchanged_rules = true\nstable')
+    assert [found.message for found in refused(tmp_path, wrong)] == [
+        f"`stable` and `{key}` do not go together" for key in ("at", "memory", "changed_rules")
+    ]
+    alerts = stream.replace("[sinks.answers]", "[sinks.answers]\nchanges = true")
+    (found,) = refused(tmp_path, alerts)
+    assert found.message == "`stable` and the alerts of [sinks.answers] do not go together"
     batch = stream.replace('checkpoint = "state"', 'mode = "batch"')
     assert [where(found) for found in refused(tmp_path, batch)] == [("TL804", 4, 10)]
     pipeline = load(tmp_path, batch.replace("stable", 'between = ["0", "9"]\nstable'))

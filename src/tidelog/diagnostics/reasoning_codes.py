@@ -218,7 +218,7 @@ REASONING_CODES = (
     ),
     DiagnosticEntry(
         "TL322",
-        "a timed fact without a beginning, for stable models of a stream",
+        "a fact without a beginning, for stable models of a stream",
         Example(
             "command",
             "printf 'Smoke(hall)@(-inf,3]' > past.facts\ntidelog stable rules.dmtl past.facts --input data.facts",
@@ -321,7 +321,8 @@ REASONING_CODES = (
         Example(
             "situation",
             '`tidelog.spark.reason(..., stable="brave")` over rules and facts that contradict each other.',
-            "correct the facts or the rules that it names, or leave them out: `tidelog stable` on them shows the same.",
+            "correct the facts or the rules that it names, or leave them out: `tidelog stable` on them shows the same. "
+            "A stream also says from when on there is none.",
         ),
         law="a stable model of a program is one of each of its parts, so one part without a model leaves none",
         help="correct the facts, or the rules",

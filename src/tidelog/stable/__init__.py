@@ -9,7 +9,8 @@ choose a solver in `solver_choice`:
 - `two_way_solver` handles rules that look both ways: it uses clingo (`clingo_encoding`, `clingo_control`) to search for
   models that repeat at both ends (`folded_interpretation`) and verifies each of them (`foundedness`).
 
-`session` follows a stream, with the windows of `stream_components`. All of them start from `problem`, `normal_form`,
+`session` follows a stream, with the facts in `fact_stream` and the windows of `stream_components`; `held_intervals` are
+for streams on Spark, whose answers are intervals. All of them start from `problem`, `normal_form`,
 `grounding` and `time_bounds`; `given_atoms`, `atom_history`, `slice_models` and `question` are the data they pass on,
 `weights` are what facts cost, `search_limits` bounds the search, and `stable_model` is what callers get.
 

@@ -23,6 +23,7 @@ from tidelog.stable.grounding import (
     atoms_of_rule,
     split_components,
 )
+from tidelog.stable.held_intervals import HeldIntervals
 from tidelog.stable.initial_windows import find_initial_windows
 from tidelog.stable.normal_form import NormalRule, OperatorKind
 from tidelog.stable.search_limits import SearchLimit
@@ -42,6 +43,8 @@ class ComponentWindows:
     windows: frozenset[Window]
     #: The slices that led to the windows.
     slices: frozenset[int] = frozenset()
+    #: The atoms whose intervals are asked for, each with its bit.
+    asked: tuple[tuple[int, int], ...] = ()
 
 
 class NoWindowLeft(Exception):
@@ -58,9 +61,13 @@ class NoWindowLeft(Exception):
 class StreamComponents:
     """All components of a forward-propagating program, advanced together in time."""
 
-    def __init__(self, rules: Sequence[NormalRule], symbols: Symbols, max_windows: int) -> None:
+    def __init__(
+        self, rules: Sequence[NormalRule], symbols: Symbols, max_windows: int, held: HeldIntervals | None = None
+    ) -> None:
         self.grounding = Grounding(rules, symbols)
         self.max_windows = max_windows
+        #: The intervals of a predicate, if they are asked for.
+        self.held = held
         #: The first time that has not been evaluated, once there is one.
         self.next_time: int | None = None
         self._operators, self._reach = find_operators(rules)
@@ -89,8 +96,9 @@ class StreamComponents:
             self._join_instances()
 
     def start(self, time: int) -> None:
-        """Begin to evaluate at a time."""
-        self.next_time = time
+        """Begin to evaluate at a time, or at that of the first fact, if it is earlier."""
+        self.next_time = min([time, *(first for first in self._first.values() if first != NEG_INF)])
+        self._note_past()
         self._join_instances()
 
     def forget_facts(self) -> None:
@@ -101,6 +109,15 @@ class StreamComponents:
             recent = [pair for pair in pairs if pair[1] >= oldest]
             if len(recent) < len(pairs):
                 self._facts[atom] = recent
+
+    def count_facts(self) -> dict[str, int]:
+        """Count the facts that rules may still look back at, by predicate."""
+        found: dict[str, int] = {}
+        for atom, pairs in self._facts.items():
+            name = self.grounding.atoms[atom][0]
+            if pairs and not is_hidden(name):
+                found[name] = found.get(name, 0) + len(pairs)
+        return found
 
     def _pairs_to_come(self, atom: int) -> tuple[Pair, ...]:
         assert self.next_time is not None
@@ -130,7 +147,12 @@ class StreamComponents:
         machine = self._machines.get(shape)
         if machine is None:
             machine = self._machines[shape] = SliceMachine(shape, lambda windows: None)
-        return ComponentWindows(component, atoms, machine, frozenset())
+        part = ComponentWindows(component, atoms, machine, frozenset())
+        if self.held is not None:
+            names = (self.grounding.atoms[atom][0] for atom in component.derived)
+            asked = self.held.predicate
+            part.asked = tuple((1 << i, component.derived[i]) for i, name in enumerate(names) if name == asked)
+        return part
 
     def _add_part(self, part: ComponentWindows) -> None:
         key = min(part.component.derived, default=-1 - len(self._parts))
@@ -225,6 +247,7 @@ class StreamComponents:
             given = build_given_atoms([self._pairs_to_come(atom) for atom in part.atoms])
             for begin, end, atoms in given.constant_spans(self.next_time, until):
                 self._evaluate_span(part, begin, end, atoms)
+        self._note_given(until)
         self.next_time = until + 1
 
     def _evaluate_span(self, part: ComponentWindows, begin: int, end: int, given: int) -> None:
@@ -240,8 +263,37 @@ class StreamComponents:
                 raise SearchLimit(self.max_windows).build_undecided(
                     f"more than {self.max_windows:,} windows are possible at {time}"
                 )
+            if self.held is not None and part.asked:
+                self.held.note_slices(part.asked, part.slices, time)
             if part.windows == before:
                 break
+
+    def _note_past(self) -> None:
+        """Note which atoms hold before the stream begins; a step from all windows of the past leads to the same."""
+        if self.held is None:
+            return
+        for part in self._parts.values():
+            given = build_given_atoms([tuple(self._facts.get(atom, ())) for atom in part.atoms]).before
+            steps = (step for window in part.windows for step in part.machine.find_steps(window, given))
+            self.held.note_slices(part.asked, {slice for _, slice in steps}, NEG_INF)
+        for atom, pairs in self._facts.items():
+            if self._is_asked_and_given(atom):
+                self.held.note(atom, any(lo == NEG_INF for lo, _ in pairs), NEG_INF)
+
+    def _note_given(self, until: int) -> None:
+        """Note when atoms that no rule derives hold, up to a time."""
+        if self.held is None:
+            return
+        assert self.next_time is not None
+        for atom, pairs in self._facts.items():
+            if (pairs or atom in self.held.since) and self._is_asked_and_given(atom):
+                given = build_given_atoms([self._pairs_to_come(atom)])
+                for begin, _, bit in given.constant_spans(self.next_time, until):
+                    self.held.note(atom, bool(bit), begin)
+
+    def _is_asked_and_given(self, atom: int) -> bool:
+        assert self.held is not None
+        return atom not in self._home and self.grounding.atoms[atom][0] == self.held.predicate
 
     def find_atoms_at(self, time: int, heads: set[str]) -> tuple[list[GroundAtom], list[GroundAtom]]:
         """Find the atoms that hold at the last evaluated time: in all stable models so far, and in some."""
@@ -276,6 +328,7 @@ class StreamComponents:
             "facts": [[atom, pairs] for atom, pairs in self._facts.items()],
             "first": list(self._first.items()),
             "joined": self._joined,
+            "since": [] if self.held is None else list(self.held.since.items()),
             "parts": [
                 [
                     key,
@@ -296,6 +349,8 @@ class StreamComponents:
         self._facts = {atom: [(lo, hi) for lo, hi in pairs] for atom, pairs in state["facts"]}
         self._first = dict(state["first"])
         self._joined = state["joined"]
+        if self.held is not None:
+            self.held.since = dict(state["since"])
         for key, derived, read, rules, windows, slices in state["parts"]:
             instances = tuple(self.grounding.instances[number] for number in rules)
             part = self._build_part(GroundComponent(tuple(derived), tuple(read), instances))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tidelog.spark.awaiting.awaited_bucket import AwaitedBucket
-from tidelog.spark.worker.stateful_operator import BucketProcessor
+from tidelog.spark.worker.stateful_operator import BucketEngine, BucketProcessor
 
 
 class AwaitedProcessor(BucketProcessor):
     """The operator of the stage for hypothetical answers."""
 
-    engine = AwaitedBucket
+    def _choose_engine(self) -> type[BucketEngine]:
+        return AwaitedBucket

@@ -8,7 +8,7 @@ stages (`stage_frames`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
@@ -41,7 +41,7 @@ from tidelog.spark.job.options import (
     JobOptions,
     require_applicable,
     require_correctable,
-    require_stable_range,
+    require_stable_options,
     to_options,
 )
 from tidelog.spark.job.output import JobOutput
@@ -55,6 +55,7 @@ from tidelog.spark.worker.alert_rows import require_alerts_in_one_bucket
 from tidelog.spark.worker.answer_columns import AnswerColumns
 from tidelog.spark.worker.bucket import Bucket
 from tidelog.spark.worker.bucket_program import refuse_endless_calendar
+from tidelog.spark.worker.stable_bucket import StableBucket
 from tidelog.streaming.alerts import AlertOptions, parse_alert_options
 from tidelog.streaming.output_time_text import find_times_file, read_times_file
 from tidelog.streaming.output_times import OutputTimesLike, parse_corrections, parse_delays
@@ -174,7 +175,7 @@ def _sort_inputs(program: Program, facts: Mapping[str, FactFrame], options: JobO
     streaming = any(frame.streaming for frame in facts.values())
     kind = "streaming" if streaming else "backfill" if options.backfill else "batch"
     require_applicable(kind, options)
-    require_stable_range(options)
+    require_stable_options(kind, options)
     require_correctable(options)
     columns = find_all_columns(program, facts)
     if streaming:
@@ -185,9 +186,26 @@ def _sort_inputs(program: Program, facts: Mapping[str, FactFrame], options: JobO
         sent = {name for name in facts if columns[name].times or all_sent}
     if (kind != "batch" and options.corrections is None) or options.awaiting is not None:
         require_no_operations(columns[name] for name in facts if name in sent)
+    if streaming and options.stable is not None:
+        _require_times(name for name in sent if not columns[name].times)
     others = {name: frame for name, frame in facts.items() if name not in sent}
     background = collect_background(program, options.background, others, columns)
     return _Inputs(kind, columns, frozenset(sent), background)
+
+
+def _require_times(timeless: Iterable[str]) -> None:
+    """Raise TL322 for streams whose facts hold always: stable models have them as background."""
+    problems = [
+        Diagnostic(
+            "TL322",
+            f"the facts of {name} arrive in a stream, and hold from -inf on",
+            law="in a stream, facts begin at some time; facts that always hold are known before it",
+            help="give them a column `time`, or read them from a table that is no stream",
+        )
+        for name in sorted(timeless)
+    ]
+    if problems:
+        raise TidelogError(problems)
 
 
 def _rigid_predicates(inputs: _Inputs) -> set[str]:
@@ -229,6 +247,7 @@ def _plan(
             rules_changed=options.changed_rules,
             until=options.answer_until,
             corrections=parse_corrections(options.corrections, delays, options.memory),
+            stable=options.stable,
         ),
     )
     time = find_time_type(inputs.columns, all(end.denominator == 1 for end in range_ends(program)))
@@ -263,5 +282,7 @@ def _check_alerts(options: JobOptions, arity: int, kind: str) -> AlertOptions | 
 def _check_buckets(plan: JobPlan, background: Dataset) -> None:
     """Create the first bucket of every stage, so that rules unfit for streams are refused before the job starts."""
     for stage in plan.stages:
-        if Bucket.new(plan, stage, 0, background).reasoner.evaluation.calendar.is_endless():
+        if plan.stable is not None:
+            StableBucket.new(plan, stage, 0, background)
+        elif Bucket.new(plan, stage, 0, background).reasoner.evaluation.calendar.is_endless():
             raise refuse_endless_calendar(stage.stage.outputs)

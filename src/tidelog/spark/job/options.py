@@ -12,7 +12,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.time_like import DurationLike, TimeLike
 from tidelog.language.wording import join_words, suggest
-from tidelog.spark.plan.job_plan import STABLE_STREAMS, Awaiting, StableMode
+from tidelog.spark.plan.job_plan import Awaiting, StableMode
 from tidelog.streaming.alerts import AlertOptions
 from tidelog.streaming.output_times import DelayLike, OutputTimesLike
 from tidelog.timeline.interval import Time, TimelineName
@@ -39,6 +39,7 @@ _OPTIONS_BY_KIND = {
         "initial",
         "changed_rules",
         "clocked",
+        "stable",
     },
 }
 _RESTRICTED = set().union(*_OPTIONS_BY_KIND.values())
@@ -71,8 +72,9 @@ class JobOptions:
 
     #: Batch jobs: the first and the last time to answer for.
     between: tuple[TimeLike, TimeLike] | None = None
-    #: Batch jobs, with `between`: reason over stable models, as `tidelog stable` does. Answers are the facts that hold
-    #: in some model ("brave"), in all of them ("cautious"), or in one ("model").
+    #: Reason over stable models, as `tidelog stable` does. Answers are the facts that hold in some model ("brave"), in
+    #: all of them ("cautious") or, in batch jobs, in one ("model"). Batch jobs need `between`; streams answer for the
+    #: stable models of the facts so far, as `tidelog stable --input` does.
     stable: StableMode | None = None
 
     #: Streams: how late facts may arrive, when to answer, and which memory mode to use, as in `tidelog.Reasoner`.
@@ -171,17 +173,54 @@ def require_correctable(options: JobOptions) -> None:
         raise TidelogError(problems)
 
 
-def require_stable_range(options: JobOptions) -> None:
-    """Raise TL805 if stable models are asked for in another way, or without the range of time to answer for."""
+#: Why streams do not follow one model, and what to do instead.
+ONE_MODEL_LAW = "facts to come may exclude the model that was chosen"
+ONE_MODEL_HELP = 'ask for what holds in some model ("brave"), or in all ("cautious")'
+#: The options that streams over stable models do not have, with the reason.
+UNSTABLE_OPTIONS = {
+    "corrections": "facts that are taken back would change which models there were ever since",
+    "at": "the answers of stable models are intervals",
+    "memory": "what is kept are the possible windows of stable models, whose size the rules decide",
+    "alerts": "alerts report the model of rules without negation in cycles",
+    "awaiting": "hypothetical answers are those of the one model of a program",
+    "initial": "a history is reasoned over without stable models",
+    "changed_rules": "other rules have other stable models, at the times that have passed, too",
+}
+
+
+def require_stable_options(kind: str, options: JobOptions) -> None:
+    """Raise TL805 if stable models are asked for in another way, without a range of time, or with other options."""
     if options.stable is None:
         return
     if options.stable not in get_args(StableMode):
         law = f"it is {join_words(list(get_args(StableMode)), 'or')}"
         raise TidelogError(Diagnostic("TL805", f"`stable` cannot be {options.stable!r}", law=law))
-    if options.between is None:
+    if kind == "streaming":
+        _require_stable_stream(options)
+    elif options.between is None:
         law = "stable models go on for ever, and no bucket knows the range of all the data"
         help = "give the first and the last time to answer for: between=(LO, HI)"
         raise TidelogError(Diagnostic("TL805", "`stable` needs `between`", law=law, help=help))
+
+
+def _require_stable_stream(options: JobOptions) -> None:
+    """Raise TL805 for options that do not go together with stable models of a stream."""
+    if options.stable == "model":
+        message = '`stable` cannot be "model" for a streaming job'
+        raise TidelogError(Diagnostic("TL805", message, law=ONE_MODEL_LAW, help=ONE_MODEL_HELP))
+    defaults = JobOptions()
+    problems = [
+        Diagnostic(
+            "TL805",
+            f"`stable` and `{_SHOWN.get(name, name)}` do not go together in a streaming job",
+            law=law,
+            help="leave one of them out",
+        )
+        for name, law in UNSTABLE_OPTIONS.items()
+        if getattr(options, name) != getattr(defaults, name)
+    ]
+    if problems:
+        raise TidelogError(problems)
 
 
 def require_applicable(kind: str, options: JobOptions) -> None:
@@ -198,8 +237,6 @@ def require_applicable(kind: str, options: JobOptions) -> None:
     names = ", ".join(f"`{name}`" for name in wrong)
     job = f"{kind} job with `awaiting`" if options.awaiting is not None else f"{kind} job"
     help = "leave it out" if len(wrong) == 1 else "leave them out"
-    if kind == "streaming" and "stable" in wrong:
-        help = STABLE_STREAMS
     reason = "some DataFrames are streaming" if kind == "streaming" else "no DataFrame is streaming"
     raise TidelogError(
         Diagnostic(

@@ -23,18 +23,19 @@ from tidelog.language.program import Program, read_text
 from tidelog.language.toml_places import read_toml
 from tidelog.language.toml_tables import TomlTable
 from tidelog.language.wording import suggest
+from tidelog.spark.job.options import ONE_MODEL_HELP, ONE_MODEL_LAW, UNSTABLE_OPTIONS
 from tidelog.spark.pipeline.awaited_table import find_awaited_errors, read_awaiting
 from tidelog.spark.pipeline.correction_keys import add_envelope_operations, check_corrections
 from tidelog.spark.pipeline.declared_columns import find_declared_facts, is_declared, read_declared_columns
 from tidelog.spark.pipeline.pipeline_config import FILE_FORMATS, UNITS, FactQuery, Pipeline, Sink, Source
 from tidelog.spark.pipeline.pipeline_warnings import find_pipeline_warnings
-from tidelog.spark.plan.job_plan import STABLE_STREAMS, StableMode
+from tidelog.spark.plan.job_plan import StableMode
 from tidelog.streaming.alerts import AlertOptions, parse_alert_options
 from tidelog.timeline.interval import Time, TimelineName
 
 #: Keys of only one mode.
 _STREAM_KEYS = ("checkpoint", "changed_rules", "trigger", "delay", "corrections", "heartbeat", "until", "at", "memory")
-_BATCH_KEYS = ("between", "stable")
+_BATCH_KEYS = ("between",)
 #: Keys of streams that batch jobs with [sinks.awaited] have, too.
 _BATCH_AWAITED = ("delay", "until")
 
@@ -129,8 +130,7 @@ class _PipelineReader:
         top.finish()
         for key in _STREAM_KEYS if mode == "batch" else _BATCH_KEYS:
             if key in top.values and not (awaited and key in _BATCH_AWAITED):
-                help = STABLE_STREAMS if key == "stable" else None
-                top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key, help=help)
+                top.refuse("TL805", f'`{key}` is not for mode = "{mode}"', key)
         check_corrections(pipeline, top)
         _check_stable(pipeline, top)
         if program.rules:
@@ -368,13 +368,25 @@ def _read_between(top: TomlTable) -> tuple[Time, Time] | None:
 
 def _check_stable(pipeline: Pipeline, top: TomlTable) -> None:
     """Refuse stable models without a range of time, or together with what they do not support."""
-    if pipeline.stable is None or pipeline.streaming:
+    if pipeline.stable is None:
         return
-    if pipeline.between is None:
+    if not pipeline.streaming and pipeline.between is None:
         top.refuse("TL804", "`stable` needs `between`, the first and the last time to answer for", "stable")
-    if pipeline.awaited:
-        help = "leave one of them out"
-        top.refuse("TL805", "`stable` and [sinks.awaited] do not go together", "stable", help=help)
+    if pipeline.streaming and pipeline.stable == "model":
+        top.refuse("TL805", '`stable` cannot be "model" for mode = "stream"', "stable", ONE_MODEL_LAW, ONE_MODEL_HELP)
+    others = {
+        "[sinks.awaited]": ("awaiting", pipeline.awaited is not None),
+        "the alerts of [sinks.answers]": ("alerts", pipeline.answers.alerts is not None),
+        "`corrections`": ("corrections", pipeline.corrections is not None),
+        "`at`": ("at", pipeline.at is not None),
+        "`memory`": ("memory", pipeline.memory is not None),
+        "`history`": ("initial", pipeline.has_history),
+        "`changed_rules`": ("changed_rules", pipeline.changed_rules),
+    }
+    for shown, (option, given) in others.items():
+        if given:
+            message = f"`stable` and {shown} do not go together"
+            top.refuse("TL805", message, "stable", UNSTABLE_OPTIONS[option], "leave one of them out")
 
 
 def _read_trigger(top: TomlTable) -> Fraction | str | None:

@@ -93,7 +93,7 @@ class PreparedPipeline:
     def _stream_options(self) -> JobOptions:
         p = self.pipeline
         options = replace(self._options(), delay=p.delays, corrections=p.corrections, at=p.at, memory=p.memory)
-        return replace(options, alerts=p.answers.alerts)
+        return replace(options, alerts=p.answers.alerts, stable=p.stable)
 
 
 def prepare_pipeline(spark: SparkSession, pipeline: Pipeline) -> PreparedPipeline:

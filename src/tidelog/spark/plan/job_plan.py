@@ -28,8 +28,6 @@ from tidelog.timeline.interval import INF, Time, TimelineName
 
 #: What a job over stable models gives: the facts that hold in some model, in all of them, or in one.
 StableMode = Literal["brave", "cautious", "model"]
-#: What to do instead of asking for stable models in a streaming job.
-STABLE_STREAMS = "run a batch job over what has arrived so far, or follow one stream with `tidelog stable --input`"
 
 
 @dataclass(frozen=True)
@@ -129,6 +127,8 @@ class JobPlan:
     until: Time | None = None
     #: For how long before the clock of the input facts may be late or deleted, if answers are corrected.
     corrections: Fraction | None = None
+    #: Which facts of stable models are answers, if the job is over those.
+    stable: StableMode | None = None
 
     @property
     def all_stages(self) -> tuple[StagePlan | AwaitedStagePlan, ...]:
@@ -166,6 +166,7 @@ class JobPlan:
                 "buckets": plan.buckets,
                 "key": dict(plan.stage.key),
                 "rules": None if plan.is_last else _digest(build_stage_program(self.program, plan.stage)),
+                **({} if self.stable is None else {"stable": self.stable}),
             }
             for plan in self.stages
         ]
@@ -189,6 +190,7 @@ class PlanOptions:
     rules_changed: bool = False
     until: Time | None = None
     corrections: Fraction | None = None
+    stable: StableMode | None = None
 
 
 def plan_job(program: Program, query: str, split: Distribution, options: PlanOptions) -> JobPlan:
@@ -214,7 +216,7 @@ def plan_job(program: Program, query: str, split: Distribution, options: PlanOpt
             stage,
             {name: find_routes(name, lambda s: s.receives, number + 1) for name in stage.outputs},
             frozenset(name for name in stage.outputs if stage.key[name] is None),
-            options.timeline,
+            options.timeline if options.stable is None else "integer",
             options.memory,
             options.at if number == last else None,
             _find_reach(program, options, number),
@@ -238,6 +240,7 @@ def plan_job(program: Program, query: str, split: Distribution, options: PlanOpt
         options.rules_changed,
         until=options.until,
         corrections=options.corrections,
+        stable=options.stable,
     )
 
 

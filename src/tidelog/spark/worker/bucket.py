@@ -21,11 +21,10 @@ from tidelog.data.dataset import Dataset
 from tidelog.data.deletions import name_deletions
 from tidelog.data.wire_format import FactBlock
 from tidelog.engine.fact_store import Int64s
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.hidden_predicates import TIMES
 from tidelog.model import relation_of
 from tidelog.spark.plan.job_plan import JobPlan, StagePlan
-from tidelog.spark.plan.state_layout import explain_layout_change
+from tidelog.spark.plan.state_layout import require_same_layout
 from tidelog.spark.worker.alert_rows import pack_alerts
 from tidelog.spark.worker.bucket_program import build_bucket_program, select_background, split_by_predicate
 from tidelog.spark.worker.change_log import pack_alert_changes, pack_changes
@@ -230,16 +229,7 @@ class Bucket:
     def load(job: JobPlan, plan: StagePlan, state: bytes, *, changed: bool = False) -> Bucket:
         """Load a saved bucket; if `changed`, with the rules it was saved with, until `adopt_rules`."""
         meta, arrays = unpack(state, "the state of a bucket")
-        other = explain_layout_change(meta["layout"], job.layout)
-        if other is not None:
-            raise TidelogError(
-                Diagnostic(
-                    "TL403",
-                    f"the state was saved by a job with a different split: {other}",
-                    law="facts stay in the bucket that they were sent to, and later stages keep what they received",
-                    help="run the job with the rules and the number of buckets that it had, or start without the state",
-                )
-            )
+        require_same_layout(meta["layout"], job.layout)
         saved = arrays["reasoner"].tobytes()
         program, query = build_bucket_program(job, plan, meta["bucket"]), choose_stage_query(plan.stage)
         has_old_rules = changed and has_other_rules(saved, program, query)

@@ -16,7 +16,7 @@ from tidelog.data.dataset import Dataset
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.program import Program
 from tidelog.language.syntax import Fact
-from tidelog.spark.plan.job_plan import JobPlan, StableMode
+from tidelog.spark.plan.job_plan import JobPlan, StableMode, StagePlan
 from tidelog.spark.worker.batch_worker import Between, Worker, run_per_bucket
 from tidelog.spark.worker.bucket_program import owns_constant, select_background
 from tidelog.spark.worker.packed_rows import ANSWER, FACTS, OUTPUT_STAGE, Row
@@ -33,9 +33,7 @@ def make_stable_solver(
     def evaluate(bucket: int, rows: list[Row], known: Dataset) -> Iterator[list[Row]]:
         facts = (wire_format.unpack(row.payload) for row in rows if row.kind == FACTS)
         data = apply_deletions(wire_format.to_dataset(facts)) | select_background(plan, bucket, known)
-        program = build_stage_program(job.program, plan.stage, owns_constant(plan, bucket))
-        # Without the rules for the output of the stage, which come last: they would be solved, too.
-        program = replace(program, rules=program.rules[: len(plan.stage.rules)])
+        program = build_stable_program(job, plan, bucket)
         query = job.query if job.query in plan.stage.outputs else None
         found = solve_part(program, data, query, mode, between)
         answers = Dataset.from_facts(() if bucket and job.query in plan.copied else found)
@@ -44,6 +42,13 @@ def make_stable_solver(
         yield [Row(bucket, OUTPUT_STAGE, ANSWER, payload) for payload in payloads]
 
     return run_per_bucket(job, stage, background, evaluate)
+
+
+def build_stable_program(job: JobPlan, plan: StagePlan, bucket: int) -> Program:
+    """Build the rules of a stage as one of its buckets solves them."""
+    program = build_stage_program(job.program, plan.stage, owns_constant(plan, bucket))
+    # Without the rules for the output of the stage, which come last: they would be solved, too.
+    return replace(program, rules=program.rules[: len(plan.stage.rules)])
 
 
 def solve_part(
@@ -63,8 +68,8 @@ def solve_part(
     return tuple(fact for fact in next(iter(models)).facts if fact.predicate == query)
 
 
-def refuse_conflict(atoms: Sequence[str]) -> TidelogError:
-    """Build the error for a part of a program without a stable model, named by its atoms."""
+def refuse_conflict(atoms: Sequence[str], since: str = "") -> TidelogError:
+    """Build the error for a part of a program without a stable model, named by its atoms; `since` says from when on."""
     shown = ", ".join(atoms[:5]) + (f" and {len(atoms) - 5} more" if len(atoms) > 5 else "")
     where = f": the rules leave none for {shown}" if shown else ""
-    return TidelogError(Diagnostic("TL331", f"there is no stable model{where}"))
+    return TidelogError(Diagnostic("TL331", f"there is no stable model{since}{where}"))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class BucketEngine(Protocol):
-    """The engine of a bucket: reasons, or holds hypothetical answers."""
+    """The engine of a bucket: reasons, follows stable models, or holds hypothetical answers."""
 
     #: The bytes of state that it was restored from, and the seconds it took.
     restored: tuple[int, float] | None
@@ -83,13 +83,20 @@ _VERSION = "token string, base long, base_chunks int, deltas long, delta_chunks 
 class BucketProcessor(StatefulProcessor):
     """The buckets of one stage."""
 
-    engine: type[BucketEngine] = Bucket
-
     def __init__(
         self, run: str, job: JobPlan, stage: int, keys: tuple[int, ...], background: tuple[bytes, ...]
     ) -> None:
         self._run, self._job, self._keys, self._background = run, job, keys, background
         self._plan = job.all_stages[stage]
+        self._engine = self._choose_engine()
+
+    def _choose_engine(self) -> type[BucketEngine]:
+        """Return the class of the engines."""
+        if self._job.stable is None:
+            return Bucket
+        from tidelog.spark.worker.stable_bucket import StableBucket
+
+        return StableBucket
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -214,12 +221,12 @@ class BucketProcessor(StatefulProcessor):
         version = Version(*(kept or ()))
         cached: BucketEngine | None = _ENGINES.take((self._run, self._plan.number, bucket), version.token)
         if kept is None:
-            return self.engine.new(self._job, self._plan, bucket, self._background_facts()), version
+            return self._engine.new(self._job, self._plan, bucket, self._background_facts()), version
         if cached is not None:
             return cached, version
         begun = perf_counter()
         state = self._read_chunks(range(version.base_chunks))
-        engine = self.engine.load(self._job, self._plan, state, changed=self._job.rules_changed)
+        engine = self._engine.load(self._job, self._plan, state, changed=self._job.rules_changed)
         deltas = self._read_chunks(range(-1, -1 - version.delta_chunks, -1))
         for delta in unframe_parts(deltas):
             engine.step(BucketInput.from_bytes(delta))
