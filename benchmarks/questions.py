@@ -45,6 +45,8 @@ def measure_questions(rules: Path, facts: Path, time_process: Callable[[list[str
         ),
         f"entails Senior({person})": partial(tl.entails, program, data, senior),
         f"explain Senior({person})": partial(tl.explain, program, data, senior),
+        f"explain Busy({person}), which does not hold": partial(tl.explain, program, data, f'Busy("{person}")@1000'),
+        f"explain Senior({person}), which does not hold": partial(tl.explain, program, data, f'Senior("{person}")@100'),
     }
     for what, ask in questions.items():
         ask()

@@ -37,6 +37,7 @@ def test_random_programs() -> None:
             judge()
     assert seen["fewer facts"] > 100, seen
     assert min(seen[what] for what in ("guarded rules", "answers", "a fact: yes", "a fact: no")) > 20, seen
+    assert seen["absences from facts asked for"] > 20, seen
 
 
 def test_random_programs_with_numbers() -> None:
@@ -48,3 +49,4 @@ def test_random_programs_with_numbers() -> None:
             assert not found, format_numeric_case(found, case)
     assert seen["fewer facts"] > 100, seen
     assert min(seen[what] for what in ("guarded rules", "answers", "a fact: yes", "a fact: no")) > 20, seen
+    assert seen["absences from facts asked for"] > 20, seen

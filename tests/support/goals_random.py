@@ -18,9 +18,12 @@ import tidelog as tl
 from examine import ParsedCase, parse_case
 from strategies import Case
 from tidelog.engine.batch_problem import Problem
-from tidelog.goals import focused_problem
+from tidelog.goals import fact_source, focused_problem
 from tidelog.language.fact_text import format_value, quote
 from tidelog.language.syntax import Fact, Value
+from tidelog.proofs import asked_facts, explained_model, explanation
+from tidelog.proofs.asked_facts import AskedFacts
+from tidelog.proofs.explanation import explain_fact
 from tidelog.timeline.interval import Interval, Time
 
 #: Questions to each program.
@@ -107,6 +110,37 @@ def examine_fact(given: ParsedCase, fact: Fact, seen: Counter[str]) -> Iterator[
         explanation = attempt(lambda: tl.explain(given.program, given.data, fact, timeline=given.timeline))
         if not isinstance(explanation, tl.proofs.Explanation) or explanation.answer.value not in ("yes", "unknown"):
             yield f"{fact} holds, but its explanation is {explanation}"
+    if everything == "no":
+        yield from examine_absence(given, fact, seen)
+
+
+def examine_absence(given: ParsedCase, fact: Fact, seen: Counter[str]) -> Iterator[str]:
+    """Yield how the reasons why a fact does not hold differ from those that the whole model gives."""
+    ask = partial(tl.explain, given.program, given.data, fact, timeline=given.timeline)
+    with evaluating_everything():
+        everything = attempt(ask)
+    if not isinstance(everything, tl.proofs.Explanation) or everything.answer.value != "no":
+        return
+    for chunks in ((), (1, 2, 10)):
+        with asking(seen, chunks):
+            found = attempt(ask)
+        if str(found) != str(everything) or found.as_json() != everything.as_json():
+            yield f"{fact} does not hold because\n{found}\nnot because\n{everything}"
+
+
+@contextmanager
+def asking(seen: Counter[str], chunks: tuple[int, ...]) -> Iterator[None]:
+    """Let why-not ask for facts, however few there are, and count what it finds; in chunks, with a tight limit."""
+
+    def count(explainer: tl.proofs.Explainer, *question: Any) -> tl.proofs.Explanation:
+        found = explain_fact(explainer, *question)
+        seen["absences from facts asked for"] += isinstance(explainer.model.index, AskedFacts)
+        return found
+
+    limits = patch.multiple(fact_source, MOST_FACTS=0.7 if chunks else 1e9, FACTS_IN_ANY_CASE=1)
+    few = patch.object(explained_model, "FEWEST_FACTS", 0)
+    with limits, few, patch.object(asked_facts, "CHUNKS", chunks), patch.object(explanation, "explain_fact", count):
+        yield
 
 
 def is_refusal(answer: Any) -> bool:

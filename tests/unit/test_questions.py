@@ -9,7 +9,12 @@ import pytest
 import tidelog as tl
 from shell import Shell
 from tidelog.engine.batch_problem import Problem
+from tidelog.engine.fact_store import Rows
 from tidelog.goals import demand, focused_problem
+from tidelog.goals.demand import Box
+from tidelog.goals.fact_source import FactSource
+from tidelog.proofs import explained_model
+from tidelog.timeline.time_sets import Pair
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -186,3 +191,65 @@ def test_a_question_is_answered_where_other_facts_are_refused() -> None:
 def test_a_query_that_is_no_text_is_refused() -> None:
     with pytest.raises(tl.TidelogError, match="NoneType, which is no name of a predicate"):
         tl.Reasoner(tl.Program.parse("Hit(X) :- On(X)."), None)  # type: ignore[arg-type]
+
+
+# Why facts do not hold
+
+
+@pytest.fixture
+def asking(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let why-not ask for facts, however few there are; return the predicates, each with the known arguments."""
+    monkeypatch.setattr(explained_model, "FEWEST_FACTS", 0)
+    asked: list[str] = []
+    find = FactSource.find
+
+    def record(source: FactSource, name: str, box: Box, span: Pair) -> Rows:
+        asked.append(f"{name}{sorted(box)}")
+        return find(source, name, box, span)
+
+    monkeypatch.setattr(FactSource, "find", record)
+    return asked
+
+
+def explain(rules: str, facts: str, fact: str) -> str:
+    return str(tl.explain(tl.Program.parse(rules), tl.Dataset.parse(facts), fact))
+
+
+def test_why_not_asks_for_what_it_looks_at(asking: list[str]) -> None:
+    facts = "\n".join(f"Staff(p{i})@[0,9]\nHeadOf(p{i},d{i})@{i % 10}" for i in range(100))
+    rules = "Member(X) :- Staff(X). Head(X) :- Member(X), HeadOf(X, Y)."
+    assert explain(rules, facts, "Head(p7)@3") == (
+        "Head(p7)@3 does not hold; it holds on 7\n"
+        "└─ not by Head(X) :- Member(X), HeadOf(X, Y). (line 1): HeadOf(p7, Y) fails at 3\n"
+        "   ├─ it holds on 7\n"
+        "   └─ at that time there is HeadOf(p3, d3), HeadOf(p13, d13), HeadOf(p23, d23)\n"
+    )
+    assert asking == ["Head[0]", "Member[0]", "HeadOf[0]", "HeadOf[]"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "fact"),
+    [
+        pytest.param("P(X) :- Q(X). P(X) :- Diamondminus[2,2] P(X).", "P(b)@5", id="what may repeat"),
+        pytest.param("P(X) :- Q(X), Y = 1 / 0, Y > X.", "P(b)@5", id="undefined operations"),
+        pytest.param("P(X) :- Q(X), N = count{ R(X, Y) }, N > 3.", "P(b)@5", id="values of aggregates"),
+        pytest.param("P(X) :- Diamondplus[0,inf) Q(X).", "P(b)@5", id="the end of time"),
+    ],
+)
+def test_why_not_takes_all_facts_where_it_depends_on_them(asking: list[str], rules: str, fact: str) -> None:
+    assert "does not hold" in explain(rules, "Q(a)@1\nQ(b)@2\nR(a,b)@1", fact)
+    assert not asking
+
+
+def test_recursions_that_end_with_their_inputs_repeat_nothing(asking: list[str]) -> None:
+    rules = "P(X) :- Q(X). P(X) :- Diamondminus[2,2] P(X), R(X)."
+    assert "R(a) fails at 9" in explain(rules, "Q(a)@1\nR(a)@[0,7]\nP(a)@7", "P(a)@9")
+    assert asking
+
+
+def test_absences_far_from_the_data_are_explained_where_they_are() -> None:
+    assert explain("P(X) :- Diamondminus[0,5] Q(X).", "Q(a)@3", "P(a)@1000000").splitlines() == [
+        "P(a)@1000000 does not hold; it holds on [3,8]",
+        "└─ not by P(X) :- Diamondminus[0,5] Q(X). (line 1): Diamondminus[0,5] Q(a) fails at 1000000",
+        "   └─ it holds on [3,8]",
+    ]

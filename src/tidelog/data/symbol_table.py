@@ -7,6 +7,7 @@ A constant is kept as bytes in one pool, not as a Python object, so that million
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TypeVar
 
@@ -79,6 +80,16 @@ class Symbols:
         start, end = self._table.offsets[id : id + 2]
         text = self._table.pool[start + 1 : end].tobytes().decode()
         return text if self._table.pool[start] == NAME_KIND else Fraction(text)
+
+    def format(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the texts of some constants, without quotes."""
+        pool, offsets = self.texts()
+        data, ends = pool.tobytes(), offsets.tolist()
+        if data.isascii():
+            text = data.decode("ascii")
+            yield from (text[ends[id] + 1 : ends[id + 1]] for id in ids)
+        else:
+            yield from (data[ends[id] + 1 : ends[id + 1]].decode() for id in ids)
 
     def copy(self) -> Symbols:
         """Return an independent dictionary with the same constants and ids."""

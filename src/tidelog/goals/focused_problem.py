@@ -33,7 +33,11 @@ def focus(problem: Problem, queries: Sequence[Query], span: Pair | None) -> Prob
     It is the same problem if nothing can be left out. Atoms that the queries do not ask for may be missing or wrong.
     Violated constraints are found in any case: they are goals of their own, for all time.
     """
-    goals = [(query.predicate, _to_box(query, problem.symbols)) for query in queries]
+    return focus_on(problem, [(query.predicate, _to_box(query, problem.symbols)) for query in queries], span)
+
+
+def focus_on(problem: Problem, goals: Sequence[tuple[str, Box]], span: Pair | None) -> Problem:
+    """Do what `focus` does, for the atoms of predicates in boxes."""
     windows = _find_windows(problem, goals, span)
     boxes = (
         find_demand(problem, [*goals, *((name, {}) for name in problem.violations)])

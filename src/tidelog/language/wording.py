@@ -37,7 +37,13 @@ def suggest(name: str, candidates: Iterable[str], cutoff: float = 0.75) -> str |
     >>> suggest("Diamonminus", ["Diamondminus", "Boxminus"])
     'Diamondminus'
     """
-    by_lower = {candidate.lower(): candidate for candidate in candidates if candidate != name}
+    # Names of other lengths have too few letters in common with it.
+    least, most = len(name) * cutoff / (2 - cutoff) - 1, len(name) * (2 - cutoff) / cutoff + 1
+    by_lower = {
+        candidate.lower(): candidate
+        for candidate in candidates
+        if least <= len(candidate) <= most and candidate != name
+    }
     others: Sequence[str] = [*filter(None, by_lower)]
     if len(others) > _MANY:
         others = _leave_out_unlike(name.lower(), others, cutoff)

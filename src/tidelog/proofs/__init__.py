@@ -7,7 +7,8 @@ computes the model once (`explained_model`); everything else looks up in it:
   find where they apply, using `timeline.time_sets` and `fact_index`.
 - `aggregate_values` computes aggregates of one group, and `numeric_conditions` describes them with the rows that count.
 - `derivations` orders the facts of recursive components, so that no proof is circular.
-- `why_not` finds the first failing condition of each rule.
+- `why_not` finds the first failing condition of each rule. It needs no model if facts are found when it looks at them
+  (`asked_facts`).
 - `proof_step` and `proof_tree` are what is returned; `decoder` and `why_not_text` turn it into text.
 """
 

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules, find_predicate_components
 from tidelog.batch import BatchRun, prepare_run, solve_run
 from tidelog.engine.extent import Extent, Tail
+from tidelog.goals.endless_recursion import may_repeat
+from tidelog.goals.fact_source import FactSource, TooManyFacts
+from tidelog.language.core_rules import compares_with_value
 from tidelog.language.hidden_predicates import CLOCK, is_hidden
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import AggregateFunction, Fact
 from tidelog.language.time_arguments import NO_TIMES, find_time_terms
 from tidelog.language.validation import rule_atoms
+from tidelog.proofs.asked_facts import AskedFacts
 from tidelog.proofs.decoder import Decoder
 from tidelog.proofs.encoded_rules import (
     Diamond,
@@ -33,7 +37,7 @@ from tidelog.proofs.fact_index import FactIndex, Ids, PredicateIndex, match_atom
 from tidelog.proofs.formula_evaluation import GroundAtom, ground_atom
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, negate
 from tidelog.timeline.interval import Interval, TimelineName
-from tidelog.timeline.time_sets import Pair, Times, clip, subtract
+from tidelog.timeline.time_sets import ALWAYS, Pair, Times, clip, subtract
 
 if TYPE_CHECKING:
     from tidelog.compiler.calendar_input import CalendarInput
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 
 #: How far beyond the last change of a model proofs go step by step, in multiples of the rules' reach.
 MARGIN = 4
+#: Among fewer facts, the whole model is computed sooner than what a proof looks at.
+FEWEST_FACTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,27 @@ class ExplainedModel:
             return clip(self.index.times(*atom), pair)
         return clip(PredicateIndex(extent.within(*extent.widen(*pair)).rows).times(atom[1]), pair)
 
+    @property
+    def known_times(self) -> Pair:
+        """The times whose facts the index has: the core, or all times where nothing repeats for ever."""
+        return self.core if self.repeating else ALWAYS
+
+    @property
+    def early_time(self) -> int:
+        """The time that stands for the beginning of time: before all changes, or 0 where nothing repeats for ever."""
+        return self.core[0] if self.repeating else 0
+
+    def find_last_moment(self, window: Pair) -> int | None:
+        """Return the last moment of a window that the index has; None if there is none."""
+        if not self.repeating and window[1] < POS_INF:
+            return window[1]
+        last = min(window[1], self.core[1])
+        return last if last >= max(window[0], self.core[0]) else None
+
     def find_equivalent_moment(self, moment: Pair) -> Pair:
-        """Return a moment of the core at which the same holds, since everything repeats outside of it."""
+        """Return a moment at which the same holds: of the core, if everything repeats outside of it."""
+        if not self.repeating:
+            return moment
         before, after = self.periods
         (at, _), (first, last) = moment, self.changes
         if at > self.core[1]:
@@ -135,11 +160,43 @@ def build_explained_model(
         ),
         BatchRun.solve,
     )
+    return _describe_model(program, data.dates, run, extents)
+
+
+def build_asked_model(
+    program: Program, data: Dataset, query: Sequence[str], timeline: TimelineName | None, denominator: int
+) -> ExplainedModel:
+    """Return a model whose facts are found when its index is asked for them; raise `TooManyFacts` where it may differ.
+
+    It has nothing but its rules and its index. Nothing repeats for ever in it, and its constraints must be known to
+    hold.
+    """
+    names = _collect_predicates(program, data, query)
+    if program.calendars or program.temporal is not None or any(_may_be_undefined(program, name) for name in query):
+        raise TooManyFacts
+    run = prepare_run(program, data, names, timeline=timeline, denominator=denominator)
+    compiled, symbols = run.compiled, run.data.symbols
+    facts = sum(map(len, run.problem.given.values()))
+    # Values that rules compute have numbers in the order in which they are computed.
+    computed = any(step.compared is None and step.function is not None for step in compiled.aggregations)
+    compared = any(map(compares_with_value, compiled.aggregations))
+    if facts < FEWEST_FACTS or computed or compared or compiled.calculations or may_repeat(run.problem):
+        raise TooManyFacts
+    model = _describe_model(program, data.dates, run, {})
+    for rule in (rule for name in names for rule in model.rules.get(name, ())):
+        # How far such a rule looks ahead depends on the last change in the whole model.
+        if any(window[1] == POS_INF for _, window in find_body_windows(rule.body, (0, 0), compiled.grid.dense)):
+            raise TooManyFacts
+    return replace(model, index=AskedFacts(FactSource(run.problem), model.index, len(symbols)))
+
+
+def _describe_model(program: Program, has_dates: bool, run: BatchRun, extents: Mapping[str, Extent]) -> ExplainedModel:
+    """Describe the model of a run, given its extents."""
     grid, symbols = run.compiled.grid, run.data.symbols
     rules: dict[str, list[EncodedRule]] = {}
     reach = 0
     for number, source in enumerate(program.rules):
-        dates = find_time_terms(source, program.time_arguments) if data.dates else NO_TIMES
+        dates = find_time_terms(source, program.time_arguments) if has_dates else NO_TIMES
         rule = encode_rule(number, source, grid, symbols.intern, dates)
         if rule is not None:
             rules.setdefault(rule.head.predicate, []).append(rule)

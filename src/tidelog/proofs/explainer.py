@@ -24,7 +24,7 @@ from tidelog.language.program import Program
 from tidelog.language.syntax import Comparison, Fact, Literal
 from tidelog.proofs.derivations import Derivations, RuleApplication
 from tidelog.proofs.encoded_rules import EncodedAtom, EncodedRule, shift_range
-from tidelog.proofs.explained_model import build_explained_model, describe_absence
+from tidelog.proofs.explained_model import build_asked_model, build_explained_model, describe_absence
 from tidelog.proofs.fact_index import Ids
 from tidelog.proofs.formula_evaluation import GroundAtom, Lookup, find_support, merge_facts
 from tidelog.proofs.numeric_conditions import describe_condition
@@ -62,10 +62,13 @@ class Explainer:
         denominator: int = 1,
         sources: Sequence[tuple[str, Dataset]] = (),
         goal: Fact | None = None,
+        asking: bool = False,
     ) -> None:
         """`query` restricts the model to what these predicates depend on. Times may be multiples of `1/denominator`.
 
         `goal` restricts it to what can matter for one fact: proofs of that fact are then the only ones to ask for.
+        An explainer that is `asking` has no model, and finds out about facts when they are looked at: it is for facts
+        of `query` that do not hold, and raises `TooManyFacts` where the whole model is needed.
 
         `sources` are the files that the data came from, so that proofs can name the file of a given fact.
         """
@@ -78,13 +81,16 @@ class Explainer:
         self.style = FactStyle(data.dates, program.time_arguments)
         #: The facts asked for so far lie in this range, if that matters: if rules read a calendar.
         self._near: Interval | None = None
-        self._goal = goal
+        self._goal, self._asking = goal, asking
         self._rebuild(denominator)
 
     def _rebuild(self, denominator: int) -> None:
-        self.model = build_explained_model(
-            self.program, self.data, self._query, self._timeline, denominator, self._near, self._goal
-        )
+        if self._asking:
+            self.model = build_asked_model(self.program, self.data, self._query or (), self._timeline, denominator)
+        else:
+            self.model = build_explained_model(
+                self.program, self.data, self._query, self._timeline, denominator, self._near, self._goal
+            )
         self._derivations = Derivations(self.model)
         self._steps: dict[tuple[GroundAtom, Pair], ProofStep] = {}
         self._repeating: dict[str, dict[tuple[Ids, bool], list[Repetition]]] = {}

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tidelog.analysis.query_names import known_predicates, require_known_predicates
 from tidelog.batch import decide
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.compiler.validate import program_arities, require_arities
 from tidelog.errors import Undecided
+from tidelog.goals.fact_source import TooManyFacts
 from tidelog.language.fact_text import FactStyle, format_value
 from tidelog.language.program import Program, require_program
 from tidelog.language.syntax import Fact
@@ -119,14 +118,18 @@ def explain(
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))
     style = FactStyle(data.dates, program.time_arguments)
 
-    def build_explainer(goal: Fact | None) -> Explainer:
-        return Explainer(program, data, query=(fact.predicate,), timeline=timeline, sources=sources, goal=goal)
+    def build_explainer(goal: Fact | None, asking: bool = False) -> Explainer:
+        names = (fact.predicate,)
+        return Explainer(program, data, query=names, timeline=timeline, sources=sources, goal=goal, asking=asking)
 
     try:
         explainer = build_explainer(fact)
         if explainer.model.focused and not explainer.holds(fact):
-            # When else and for which other constants conditions hold takes all facts.
-            explainer = build_explainer(None)
+            # When else and for which other constants conditions hold takes other facts.
+            try:
+                return explain_fact(build_explainer(None, asking=True), fact)
+            except TooManyFacts:
+                explainer = build_explainer(None)
         return explain_fact(explainer, fact, depth)
     except Undecided as problem:
         # A proof refers to the model for all time; whether the fact holds may be decided without.
@@ -166,7 +169,7 @@ def _explain(explainer: Explainer, fact: Fact, depth: int | None) -> Explanation
         return Explanation(fact, Answer.YES, notes=("the interval contains no time",), style=style)
     missing = model.missing_times(atom, pair)
     held = tuple(model.grid.to_interval(*part) for part in model.holding_times(atom, pair))
-    first = missing[0][0] if missing[0][0] > NEG_INF else min(missing[0][1], model.core[0])
+    first = missing[0][0] if missing[0][0] > NEG_INF else min(missing[0][1], model.early_time)
     moment = model.find_equivalent_moment((first, first))
     notes = tuple(_find_hints(model, fact, atom[1]))
     if moment[0] != first:
@@ -179,10 +182,9 @@ def _find_hints(model: ExplainedModel, fact: Fact, ids: Ids) -> Iterator[str]:
     """Yield hints at what the user may have meant instead."""
     if fact.predicate not in model.rules:
         yield f"no rule derives {fact.predicate}: it holds only where the data says so"
-    known = {number for table in model.index.tables.values() for number in np.unique(table.rows.args).tolist()}
     computed = any(rule.body.conditions for rule in model.rules.get(fact.predicate, ()))
     for number, value in zip(ids, fact.args, strict=True):
-        if number not in known and not (computed and isinstance(value, Fraction)):
-            close = suggest(str(value), (str(model.decoder.value(other)) for other in known))
+        if not (computed and isinstance(value, Fraction)) and not model.index.mentions(number):
+            close = suggest(str(value), model.decoder.symbols.format(model.index.constants()))
             help = f"; did you mean {format_value(close)}?" if close else ""
             yield f"no fact mentions {format_value(value)}{help}"

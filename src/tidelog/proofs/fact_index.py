@@ -14,6 +14,9 @@ from tidelog.timeline.time_sets import Pair, Times, coalesce, find_touching
 
 Ids = tuple[int, ...]
 
+#: So many matching atoms are given at a time.
+_BLOCK = 256
+
 
 class PredicateIndex:
     """The facts of one predicate. Indexes are built when they are first needed."""
@@ -33,11 +36,24 @@ class PredicateIndex:
         return times
 
     def matching(self, pattern: tuple[int | None, ...], window: Pair) -> Iterator[Ids]:
-        """Yield the arguments of the atoms that hold at some time of a window; None stands for any constant."""
+        """Yield the arguments of the atoms that hold at some time of a window; None stands for any constant.
+
+        They come in the order of their constants, whatever order the engine found them in.
+        """
         bound = tuple(position for position, value in enumerate(pattern) if value is not None)
         rows = self._find_rows(bound, tuple(value for value in pattern if value is not None))
         rows = rows[(self.rows.lo[rows] <= window[1]) & (self.rows.hi[rows] >= window[0])]
-        yield from dict.fromkeys(zip(*self.rows.args[:, rows].tolist(), strict=True) if pattern else [()] * len(rows))
+        args = self.rows.args[:, rows]
+        if len(rows) <= _BLOCK or not pattern:
+            yield from sorted(set(zip(*args.tolist(), strict=True) if pattern else [()] * len(rows)))
+            return
+        args = args[:, np.lexsort(args[::-1])]
+        # Often only the first ones are looked at.
+        for start in range(0, len(rows), _BLOCK):
+            found = dict.fromkeys(zip(*args[:, start : start + _BLOCK].tolist(), strict=True))
+            if start:
+                found.pop(tuple(args[:, start - 1].tolist()), None)
+            yield from found
 
     def _find_rows(self, positions: tuple[int, ...], ids: Ids) -> Int64s:
         """Return the numbers of the rows with these constants at these positions."""
@@ -86,6 +102,21 @@ class FactIndex:
     def lookup(self, predicate: str, ids: Ids, window: Pair) -> Sequence[Pair]:
         """Return when an atom holds in a window, in uncut pairs."""
         return find_touching(self.times(predicate, ids), window)
+
+    def lookup_cut(self, predicate: str, ids: Ids, window: Pair) -> Sequence[Pair]:
+        """Return when an atom holds in a window, in pairs that may be cut at the window."""
+        return self.lookup(predicate, ids, window)
+
+    def expect(self, atom: EncodedAtom, bindings: Sequence[dict[str, int]], window: Pair) -> None:
+        """Hear that an atom will be looked up under some bindings, in a window."""
+
+    def mentions(self, constant: int) -> bool:
+        """Return whether a fact mentions a constant."""
+        return any(bool((table.rows.args == constant).any()) for table in self.tables.values())
+
+    def constants(self) -> list[int]:
+        """Return all constants that facts mention, in order."""
+        return sorted({number for table in self.tables.values() for number in np.unique(table.rows.args).tolist()})
 
     def matching(self, atom: EncodedAtom, binding: dict[str, int], window: Pair) -> Iterator[dict[str, int]]:
         """Yield the binding extended to the variables of an atom, for each of its instances that holds in a window."""

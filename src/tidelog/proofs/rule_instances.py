@@ -76,7 +76,7 @@ def _join_literals(
     others = [other for other in rest if other is not literal]
     window = times[0][0], times[-1][1]
     for extended in find_bindings(literal, binding, window, index):
-        remaining = restrict_times(literal, extended, times, index.lookup, index.dense)
+        remaining = restrict_times(literal, extended, times, index.lookup_cut, index.dense)
         if remaining:
             yield from _join_literals(body, others, extended, remaining, index)
 
@@ -95,7 +95,7 @@ def _add_conditions(
     first = min(ready, key=lambda one: bool(getattr(one, "aggregates", ())))
     others = [one for one in rest if one is not first]
     if isinstance(first, EncodedLiteral):
-        remaining = restrict_times(first, binding, times, index.lookup, index.dense)
+        remaining = restrict_times(first, binding, times, index.lookup_cut, index.dense)
         if remaining:
             yield from _add_conditions(others, binding, remaining, index)
         return

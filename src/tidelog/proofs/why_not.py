@@ -36,7 +36,7 @@ from tidelog.proofs.rule_instances import (
 )
 from tidelog.timeline.grid import negate
 from tidelog.timeline.interval import Interval
-from tidelog.timeline.time_sets import ALWAYS, Pair, Times, clip, coalesce, complement, dilate
+from tidelog.timeline.time_sets import Pair, Times, clip, coalesce, complement, dilate
 
 #: The largest number of bindings that are tried for one condition.
 _MOST_BINDINGS = 2_000
@@ -189,6 +189,11 @@ def _satisfy(
     """Yield the candidates that satisfy one more condition, with the times that remain."""
     index = model.index
     found = encoded.get(id(condition))
+    if isinstance(found, EncodedLiteral) and len(candidates) > 1:
+        bindings_so_far = [candidate.binding for candidate in candidates]
+        within = min(one.window[0] for one in candidates), max(one.window[1] for one in candidates)
+        for atom, window in find_atom_windows(found.formula, within, index.dense):
+            index.expect(atom, bindings_so_far, window)
     for candidate in candidates:
         if found is None:
             assert isinstance(condition, Comparison)
@@ -204,7 +209,7 @@ def _satisfy(
                 else find_bindings(found, candidate.binding, candidate.window, index)
             )
             for binding in bindings:
-                times = restrict_times(found, binding, candidate.times, index.lookup, index.dense)
+                times = restrict_times(found, binding, candidate.times, index.lookup_cut, index.dense)
                 if times:
                     yield _Candidate(binding, times)
 
@@ -238,7 +243,7 @@ class _Failure:
         values = tuple(describe_failure(model, self.rule, encoded, candidate.binding, candidate.window))
         nearest: tuple[Interval, ...] = ()
         if encoded.aggregates:
-            times = [model.core if model.repeating else ALWAYS]
+            times = [model.known_times]
             found = apply_condition(encoded, candidate.binding, times, model.index)
             held = coalesce(pair for _, pairs in islice(found, _MOST_BINDINGS) for pair in pairs)
             nearest = _find_nearest(model, held, candidate.window)
@@ -250,10 +255,10 @@ class _Failure:
         lookup, dense = model.index.lookup, model.grid.dense
         held = clip(find_times(encoded.formula, binding, window, lookup, dense), self.candidate.times[0])
         facts = merge_facts(find_support(encoded.formula, binding, (held[0][0], held[0][0]), lookup, dense))
-        free = complement(find_times(encoded.formula, binding, model.core, lookup, dense))
+        free = complement(find_times(encoded.formula, binding, model.known_times, lookup, dense))
         return replace(
             self._describe_any(literal, encoded),
-            nearest=_find_nearest(model, clip(free, model.core) if model.repeating else free, window),
+            nearest=_find_nearest(model, clip(free, model.known_times), window),
             blockers=tuple(model.decoder.fact(*fact) for fact in facts),
         )
 
@@ -263,9 +268,9 @@ class _Failure:
         times_held = [
             pair
             for binding in islice(
-                find_bindings(encoded, self.candidate.binding, model.core, model.index), _MOST_BINDINGS
+                find_bindings(encoded, self.candidate.binding, model.known_times, model.index), _MOST_BINDINGS
             )
-            for pair in find_times(encoded.formula, binding, model.core, model.index.lookup, model.grid.dense)
+            for pair in find_times(encoded.formula, binding, model.known_times, model.index.lookup, model.grid.dense)
         ]
         if model.temporal and isinstance(encoded.formula, Diamond):
             # Temporal Datalog reports the time of the atom, not that of the head.
@@ -306,7 +311,7 @@ class _Failure:
             binding
             for binding in find_bindings(encoded, {}, candidate.window, model.index)
             if ANY not in binding.values()
-            and restrict_times(encoded, binding, candidate.times, model.index.lookup, model.grid.dense)
+            and restrict_times(encoded, binding, candidate.times, model.index.lookup_cut, model.grid.dense)
         )
         for binding in islice(bindings, _MOST_EXAMPLES):
             resolved = resolve_atom(model, encoded, binding, candidate.window) if model.temporal else None
@@ -325,10 +330,8 @@ class _Failure:
         atom, window = resolved
         if min(atom[1], default=0) < 0:
             return None  # there is nothing to say about a constant that only rules mention
-        last = min(window[1], model.core[1])
-        if last < max(window[0], model.core[0]):
-            return None
-        return explain_absence(model, atom, (last, last), self.depth - 1)
+        last = model.find_last_moment(window)
+        return None if last is None else explain_absence(model, atom, (last, last), self.depth - 1)
 
 
 def _find_nearest(model: ExplainedModel, times: Sequence[Pair], window: Pair) -> tuple[Interval, ...]:
