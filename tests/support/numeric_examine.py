@@ -326,9 +326,10 @@ def _has_large_sum(aggregate: Aggregate, rule: Rule, world: World) -> bool:
 
 
 def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Binding]:
-    """Return bindings of the variables that the braces use but do not bind, from the atoms that name them at any time.
+    """Return bindings of the variables that the braces use but do not bind, from atoms that name them at any time.
 
-    Aggregates have a value for each of them, whether or not the other literals of the rule hold.
+    Aggregates have a value for each of them, whether or not the other literals of the rule hold. Where several choices
+    of atoms name all of them, each choice counts: a sum that is too large for one of them may be refused.
     """
     missing = world.group_of(aggregate) - bound_variables(aggregate.body, set())
     if not missing:
@@ -342,12 +343,25 @@ def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Bi
         key=lambda some: (not missing <= bound_variables([*positive, *some], set()), len(some)),
     )
     named = missing.union(*map(literal_variables, needed))
-    bindings: list[Binding] = [{}]
-    for atom in (atom for literal in positive for atom in binding_atoms(literal.formula)):
-        if named.intersection(variables_of(atom)):
-            bindings = unique(found for binding in bindings for found in match_atom(atom, binding, world))
-    bindings = [found for binding in bindings for found, _ in solve_body(needed, binding, world)]
-    return unique({name: binding[name] for name in missing} for binding in bindings)
+    atoms = [atom for literal in positive for atom in binding_atoms(literal.formula)]
+    atoms = [atom for atom in atoms if named.intersection(variables_of(atom))]
+    found = []
+    for chosen in [atoms] if needed else _least_choices(atoms, missing):
+        bindings: list[Binding] = [{}]
+        for atom in chosen:
+            bindings = unique(more for binding in bindings for more in match_atom(atom, binding, world))
+        found += [more for binding in bindings for more, _ in solve_body(needed, binding, world)]
+    return unique({name: binding[name] for name in missing} for binding in found)
+
+
+def _least_choices(atoms: Sequence[Atom], named: set[str]) -> Iterator[tuple[Atom, ...]]:
+    """Yield the choices of atoms that name all variables, and no longer do so without one of them."""
+    for size in range(1, len(named) + 1):
+        for chosen in itertools.combinations(atoms, size):
+            names = [set(variables_of(atom)) for atom in chosen]
+            others = (set().union(*names[:place], *names[place + 1 :]) for place in range(size))
+            if named <= set().union(*names) and not any(named <= rest for rest in others):
+                yield chosen
 
 
 # Forms of numbers
