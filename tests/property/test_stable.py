@@ -540,6 +540,23 @@ def test_a_stream_may_begin_before_the_timed_facts_of_its_background() -> None:
     assert [fact.predicate for point in reasoner.advance(2) for fact in point.all] == ["R"]
 
 
+def test_gaps_in_which_something_repeats_are_as_long_as_they_like_in_a_stream() -> None:
+    rules = "S(X) :- Diamondminus[7,7] S(X), not Diamondminus(0,7) S(X).  D :- S(X), not N.  N :- S(X), not D."
+
+    def follow(gap: int) -> list[object]:
+        reasoner = StableReasoner(tl.Program.parse(rules))
+        reasoner.push(0, ["S(a)"])
+        reasoner.push(3, ["S(b)"])
+        found: list[object] = []
+        for time in range(gap, gap + 16):
+            reasoner.push(time, ["S(a)"] if time == gap + 5 else [])
+            found += [([f.predicate for f in p.some], [f.args for f in p.all]) for p in reasoner.advance(time)]
+        return found[-16:]
+
+    assert follow(70) == follow(7 * 10**9)
+    assert follow(72) == follow(7 * 10**9 + 2) != follow(70)
+
+
 def test_a_stream_without_a_model_names_the_constraint() -> None:
     reasoner = StableReasoner(tl.Program.parse("Bottom :- Hot(X), Diamondminus[0,2] Cold(X)."))
     reasoner.push(0, ["Cold(a)"])

@@ -29,6 +29,8 @@ class HeldIntervals:
         self.predicate = predicate
         self._brave = brave
         self.since: dict[int, int] = {}
+        #: How many intervals have begun or ended.
+        self.changes = 0
         self._ended: list[EndedInterval] = []
 
     def note_slices(self, asked: Iterable[tuple[int, int]], slices: Iterable[int], time: int) -> None:
@@ -41,9 +43,12 @@ class HeldIntervals:
 
     def note(self, atom: int, holds: bool, time: int) -> None:
         """Note whether an atom holds from a time on."""
+        if holds == (atom in self.since):
+            return
+        self.changes += 1
         if holds:
-            self.since.setdefault(atom, time)
-        elif atom in self.since:
+            self.since[atom] = time
+        else:
             self._ended.append(EndedInterval(atom, self.since.pop(atom), time - 1))
 
     def take_ended(self) -> list[EndedInterval]:

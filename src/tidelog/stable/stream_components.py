@@ -251,22 +251,43 @@ class StreamComponents:
         self.next_time = until + 1
 
     def _evaluate_span(self, part: ComponentWindows, begin: int, end: int, given: int) -> None:
-        """Advance a component over a span in which the same atoms are given, until nothing changes any more."""
-        for time in range(begin, end + 1):
+        """Advance a component over a span in which the same atoms are given.
+
+        What is possible depends on the windows before, so once these are as at an earlier time, all of it repeats, and
+        whole periods are left out. The earlier times to compare with are those after 1, 2, 4, 8, ... steps (Brent), and
+        the one right before. Where intervals are asked for, no period is left out in which one begins or ends.
+        """
+        earlier, since, doubled = (part.windows, self._count_changes()), begin - 1, 1
+        time = begin
+        while time <= end:
             before = part.windows
-            steps = [step for window in before for step in part.machine.find_steps(window, given)]
-            part.windows = frozenset(step[0] for step in steps)
-            part.slices = frozenset(step[1] for step in steps)
-            if not steps:
-                raise NoWindowLeft(time, part, before, given)
-            if len(part.windows) > self.max_windows:
-                raise SearchLimit(self.max_windows).build_undecided(
-                    f"more than {self.max_windows:,} windows are possible at {time}"
-                )
-            if self.held is not None and part.asked:
-                self.held.note_slices(part.asked, part.slices, time)
-            if part.windows == before:
-                break
+            self._evaluate_time(part, time, given)
+            now = part.windows, self._count_changes()
+            if now[0] == before:
+                return
+            if now == earlier:
+                time += (end - time) // (time - since) * (time - since)
+            elif time - since == doubled:
+                earlier, since, doubled = now, time, 2 * doubled
+            time += 1
+
+    def _count_changes(self) -> int:
+        return 0 if self.held is None else self.held.changes
+
+    def _evaluate_time(self, part: ComponentWindows, time: int, given: int) -> None:
+        """Advance a component by one time point."""
+        before = part.windows
+        steps = [step for window in before for step in part.machine.find_steps(window, given)]
+        part.windows = frozenset(step[0] for step in steps)
+        part.slices = frozenset(step[1] for step in steps)
+        if not steps:
+            raise NoWindowLeft(time, part, before, given)
+        if len(part.windows) > self.max_windows:
+            raise SearchLimit(self.max_windows).build_undecided(
+                f"more than {self.max_windows:,} windows are possible at {time}"
+            )
+        if self.held is not None and part.asked:
+            self.held.note_slices(part.asked, part.slices, time)
 
     def _note_past(self) -> None:
         """Note which atoms hold before the stream begins; a step from all windows of the past leads to the same."""
