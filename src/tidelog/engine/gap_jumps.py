@@ -22,7 +22,7 @@ from tidelog.engine.fact_store import AllowanceExceeded, Int64s, Rows, coalesce
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, SEARCH_ATTEMPTS, TrialRuns, find_span
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
 
-#: A gap is worth a jump if it is this many times as long as the rules reach, and at most so many jumps are made.
+#: A gap is worth a jump if it is this many times as long as the rules reach; the most jumps that are made.
 LONG_GAP, MOST_JUMPS = 1 << 12, 63
 #: Records that a recursion may take before jumps are tried, and four more for each fact.
 FEW_RECORDS = 100_000

@@ -27,13 +27,13 @@ from tidelog.language.syntax import Constant
 from tidelog.numeric.refinement import FinerGridNeeded
 from tidelog.numeric.rows import Rows
 
-#: What all requests together may evaluate, as a share of the given facts; and as many facts in any case.
+#: How much all requests together may evaluate: this share of the given facts, and this many facts in any case.
 MOST_FACTS = 0.05
 FACTS_IN_ANY_CASE = 1_000
 
 
 class TooManyFacts(Exception):
-    """The requests take so many facts that the whole model is as good."""
+    """The requests need more facts than they may evaluate: computing the whole model costs no more."""
 
 
 class FactSource:

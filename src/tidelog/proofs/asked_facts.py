@@ -19,7 +19,7 @@ from tidelog.proofs.encoded_rules import EncodedAtom
 from tidelog.proofs.fact_index import FactIndex, Ids, PredicateIndex, match_atom
 from tidelog.timeline.time_sets import Pair, Times, find_touching
 
-#: Where all atoms of a predicate are too many, those with so many constants are found at a time, the first ones first.
+#: Where a predicate has too many atoms to find them all, how many constants are looked up at a time: first, and later.
 CHUNKS = 512, 8_192
 
 

@@ -14,7 +14,7 @@ from tidelog.timeline.time_sets import Pair, Times, coalesce, find_touching
 
 Ids = tuple[int, ...]
 
-#: So many matching atoms are given at a time.
+#: How many matching atoms are looked up at a time.
 _BLOCK = 256
 
 
