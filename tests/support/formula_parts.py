@@ -12,10 +12,13 @@ from tidelog.language.syntax import (
     Binary,
     BodyLiteral,
     Comparison,
+    Condition,
+    Expression,
     Fact,
     Formula,
     Group,
     Literal,
+    Operation,
     Rule,
     Unary,
     Variable,
@@ -63,8 +66,8 @@ def variables_of(formula: Formula) -> Iterator[str]:
                 if isinstance(literal, Literal):
                     yield from variables_of(literal.formula)
                 else:
-                    assert isinstance(literal, Comparison)
-                    yield from (term.name for term in (literal.left, literal.right) if isinstance(term, Variable))
+                    yield from variables_outside_braces(literal.left)
+                    yield from variables_outside_braces(literal.right)
         case Atom(_, args):
             yield from (term.name for term in args if isinstance(term, Variable))
         case Unary(_, _, arg):
@@ -72,6 +75,21 @@ def variables_of(formula: Formula) -> Iterator[str]:
         case Binary(_, _, left, right):
             yield from variables_of(left)
             yield from variables_of(right)
+
+
+def variables_outside_braces(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Variable):
+        yield expression.name
+    elif isinstance(expression, Operation):
+        for arg in expression.args:
+            yield from variables_outside_braces(arg)
+
+
+def computes(literal: BodyLiteral) -> bool:
+    """Whether a literal is a condition, or has one in a group."""
+    if not isinstance(literal, Literal):
+        return isinstance(literal, Condition)
+    return any(computes(inner) for group in groups_of(literal.formula) for inner in group.literals)
 
 
 def groups_of(formula: Formula) -> Iterator[Group]:

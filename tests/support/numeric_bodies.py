@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from formula_parts import atoms_of, variables_of
+from formula_parts import atoms_of, computes, variables_of
 from numeric_values import (
     Undefined,
     aggregates_of,
@@ -37,6 +37,7 @@ from tidelog.language.syntax import (
     Condition,
     Expression,
     Formula,
+    Group,
     Literal,
     Rule,
     Unary,
@@ -103,8 +104,7 @@ def bound_variables(body: Iterable[BodyLiteral], outside: set[str], given: Itera
     bound = set(given)
     for literal in body:
         if isinstance(literal, Literal) and not literal.negated:
-            for atom in binding_atoms(literal.formula):
-                bound |= set(variables_of(atom))
+            bound |= bound_by(literal.formula, outside)
     while True:
         more = {
             name
@@ -115,6 +115,24 @@ def bound_variables(body: Iterable[BodyLiteral], outside: set[str], given: Itera
         if not more:
             return bound
         bound |= more
+
+
+def bound_by(formula: Formula, outside: set[str]) -> set[str]:
+    """The variables that the atoms of a formula bind; those of a group that computes, where all alternatives do."""
+    found: set[str] = set()
+    for atom in binding_atoms(formula):
+        if computes(Literal(atom)):
+            ways = [bound_variables(body, outside) for body in bodies_of(atom)]
+            found |= set.intersection(*ways)
+        else:
+            found |= set(variables_of(atom))
+    return found
+
+
+def bodies_of(group: Atom) -> list[list[BodyLiteral]]:
+    """The bodies of which one must hold for a group to hold."""
+    assert isinstance(group, Group)
+    return [[literal] for literal in group.literals] if group.alternatives else [list(group.literals)]
 
 
 def needed_variables(expression: Expression, outside: set[str]) -> set[str]:
@@ -154,7 +172,32 @@ class World:
         return brace_variables(aggregate) & self.outside
 
 
+@dataclass(frozen=True)
+class BodyEvaluator(Evaluator):
+    """Truth of ground formulas, in which groups may compute."""
+
+    world: World | None = None
+
+    def of_group(self, group: Group, binding: Binding) -> Vector:
+        if not computes(Literal(group)):
+            return super().of_group(group, binding)
+        assert self.world is not None
+        held = self.scope.constant(False)
+        for _, vector in solve_group(group, binding, replace(self.world, own=self.table)):
+            held = disjunction(held, vector)
+        return held
+
+
+def solve_group(group: Atom, given: Binding, world: World) -> list[Solution]:
+    """All solutions of a group; its braces have the group variables of the whole rule."""
+    known = {name: value for name, value in given.items() if name in world.outside}
+    return [found for body in bodies_of(group) for found in solve_body(body, known, world)]
+
+
 def match_atom(atom: Atom, binding: Binding, world: World) -> Iterator[Binding]:
+    if computes(Literal(atom)):
+        yield from ({**binding, **found} for found, _ in solve_group(atom, binding, world))
+        return
     for (predicate, args), vector in list(world.own.items()):
         if predicate != atom.predicate or 1 not in vector:
             continue
@@ -176,14 +219,10 @@ def solve_body(body: Iterable[BodyLiteral], given: Binding, world: World) -> lis
         if isinstance(literal, Literal) and not literal.negated:
             for atom in binding_atoms(literal.formula):
                 bindings = unique(found for binding in bindings for found in match_atom(atom, binding, world))
-    bound = set(given).union(
-        *(
-            set(variables_of(atom))
-            for literal in pending
-            if isinstance(literal, Literal) and not literal.negated
-            for atom in binding_atoms(literal.formula)
-        )
-    )
+    bound = set(given)
+    for literal in pending:
+        if isinstance(literal, Literal) and not literal.negated:
+            bound |= bound_by(literal.formula, set(world.outside))
     solutions: list[Solution] = [(binding, world.scope.constant(True)) for binding in bindings]
     while ready := [literal for literal in pending if is_ready(literal, bound, world)]:
         # Aggregates come last: what is computed without them is bound then.
@@ -221,7 +260,7 @@ def take(literal: BodyLiteral, solution: Solution, world: World) -> Iterator[Sol
     binding, vector = solution
     if isinstance(literal, Literal):
         read = world.settled if literal.negated else world.own
-        value = Evaluator(world.scope, read, definite=True)(literal.formula, binding)
+        value = BodyEvaluator(world.scope, read, definite=True, world=world)(literal.formula, binding)
         found: Iterable[Solution] = [(binding, negation(value) if literal.negated else value)]
     else:
         found = take_condition(literal, binding, world)
@@ -285,7 +324,7 @@ def for_some_value(
         return solutions
     named = {atom.predicate for formula in formulas for atom in atoms_of(formula)}
     domain = {FRESH, *(value for predicate, args in world.own if predicate in named for value in args)}
-    evaluator = Evaluator(world.scope, world.own, definite=True)
+    evaluator = BodyEvaluator(world.scope, world.own, definite=True, world=world)
     found = []
     for binding, vector in solutions:
         somewhere = world.scope.constant(False)

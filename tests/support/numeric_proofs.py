@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from formula_parts import groups_of, variables_of
+from formula_parts import computes, groups_of, variables_of
 from judge import Claim
 from numeric_aggregates import Coarse, contributions, durations, group_bindings, rows_of, union, values_of
 from numeric_bodies import World, solve_body, take_condition
@@ -47,8 +47,18 @@ MOST_CELLS = 3_000
 
 
 def is_numeric(rule: Rule) -> bool:
-    """Whether a rule computes: a condition, or a comparison that binds a variable."""
-    return any(isinstance(literal, Condition) for literal in rule.body)
+    """Whether a rule computes: it has a condition, possibly in a group."""
+    return any(map(computes, rule.body))
+
+
+def conditions_of(body: Iterable[BodyLiteral]) -> Iterator[BodyLiteral]:
+    """The comparisons and conditions of a body, those inside groups included."""
+    for literal in body:
+        if isinstance(literal, Literal):
+            for group in groups_of(literal.formula):
+                yield from (inner for inner in group.literals if not isinstance(inner, Literal))
+        else:
+            yield literal
 
 
 def to_named_literal(literal: BodyLiteral) -> BodyLiteral:
@@ -108,11 +118,13 @@ class NumericChecker:
         if any(want and not have for want, have in zip(wanted, derived, strict=True)):
             named = ", ".join(map(format_fact, step.premises))
             yield f"does not follow by {step.rule.text} with {step.binding} from {named}"
-        found = [condition.value for condition in step.conditions if condition.value is not None]
-        if {value.aggregate for value in found} != set(body_aggregates(step.rule.body)):
+        found = [(condition.value, condition.when) for condition in step.conditions if condition.value is not None]
+        shown, direct = {value.aggregate for value, _ in found}, set(body_aggregates(step.rule.body))
+        if not direct <= shown <= set(body_aggregates(conditions_of(step.rule.body))):
             yield "not every aggregate is shown"
-        for value in found:
-            yield from self.value_complaints(replace(world, own=model), step.rule, value, step.binding, step.when)
+        for value, when in found:
+            times = step.when if value.aggregate in direct else when
+            yield from self.value_complaints(replace(world, own=model), step.rule, value, step.binding, times)
 
     def with_groups(self, table: Table, aggregates: Iterable[Aggregate], scope: Scope) -> Table:
         """Add when the groups in the braces of aggregates hold; claims do not mention their predicates."""
@@ -136,7 +148,7 @@ class NumericChecker:
         """Yield what is wrong with the value of an aggregate and with its rows."""
         scope, aggregate = world.scope, value.aggregate
         places = [place for place, inside in enumerate(scope.of_interval(when, definite=False)) if inside]
-        (condition,) = [c for c in rule.body if aggregate in body_aggregates([c])][:1]
+        (condition,) = [c for c in conditions_of(rule.body) if aggregate in body_aggregates([c])][:1]
         assert isinstance(condition, Comparison | Condition)
         full: Binding = {**binding, **value.binding}
         if not world.group_of(aggregate) <= full.keys():
@@ -224,11 +236,16 @@ class NumericChecker:
 
     def blocked_complaints_in(self, scope: Scope, blocked: BlockedRule) -> Iterator[str]:
         condition = blocked.failing
-        assert isinstance(condition, Comparison | Condition)
-        model = tables_of(self.claim.facts, scope).definite
+        model = self.with_groups(tables_of(self.claim.facts, scope).definite, body_aggregates([condition]), scope)
         world = World(scope, model, model).for_rule(blocked.rule)
         held = scope.constant(False)
-        for found, vector in take_condition(condition, dict(blocked.binding), world):
+        given = dict(blocked.binding)
+        solutions = (
+            solve_body([condition], given, world)
+            if isinstance(condition, Literal)
+            else take_condition(condition, given, world)
+        )
+        for found, vector in solutions:
             if blocked.binding.items() <= found.items():
                 held = disjunction(held, vector)
         for interval in blocked.when:

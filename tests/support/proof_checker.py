@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from formula_parts import atoms_of, denominator_of, formulas_of, groups_of, times_of, variables_of
+from formula_parts import atoms_of, computes, denominator_of, formulas_of, groups_of, times_of, variables_of
 from judge import MOST_CELLS, Claim, claimed_truth
 from numeric_proofs import NumericChecker, is_numeric
 from oracle import (
@@ -248,7 +248,11 @@ def why_not_complaints(checker: Checker, found: WhyNot) -> Iterator[str]:
 def blocked_complaints(checker: Checker, blocked: BlockedRule) -> Iterator[str]:
     """Check that a condition fails where it is said to fail, and holds where it is said to hold."""
     literal = blocked.failing
-    if isinstance(literal, Condition) or (isinstance(literal, Comparison) and is_numeric(blocked.rule)):
+    if (
+        isinstance(literal, Condition)
+        or computes(literal)
+        or (isinstance(literal, Comparison) and is_numeric(blocked.rule))
+    ):
         yield from checker.numbers.blocked_complaints(blocked)
         return
     if isinstance(literal, Comparison):

@@ -48,6 +48,8 @@ def error(text: str, syntax: str = "dmtl") -> Diagnostic:
         ("A(X) :- B(X) or C(X), not (D(X, Y), B(Y)).", "TL101", 33, "add a positive literal that mentions Y"),
         ("A(X) :- Boxminus[0,1] (B(X) or C(X, Y)).", "TL101", 37, "one value throughout"),
         ("A(X) :- B(X), Diamondminus[0,1] (C, not D(X)).", "TL101", 43, "inside the brackets"),
+        ("A(X) :- B(X), Boxminus[0,1] (count{ C(X, _) } < 3).", "TL101", 39, "inside the brackets"),
+        ("A(X, N) :- B(X), Diamondminus[0,1] (N = sum{ Y : C(X, Y) }).", "TL101", 52, "inside the brackets"),
         ("A :- B :- C.", "TL001", 8, "a second `:-`"),
         ("A :- B,\nC :- D", "TL001", 3, "a second `:-`"),
         ("A :- B\n    C", "TL001", 5, "separated by `,`"),

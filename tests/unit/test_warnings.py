@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog as tl
-from tidelog.analysis.program_warnings import find_program_warnings
+from tidelog.analysis.program_warnings import find_data_warnings, find_program_warnings
 from tidelog.data.input_warnings import find_warnings
 from tidelog.errors import TidelogError
 from tidelog.spark.pipeline.pipeline_file import load_pipeline
@@ -50,10 +50,26 @@ def find_single_variables(text: str, syntax: str = "dmtl") -> list[tuple[str, in
         ("Boxplus[0,3] A(X) :- Diamondminus[0,2] Boxminus[0,1] B(X, Z).", [("Z", 59)]),
         ("A :- B(X, X).", []),
         ("Bottom :- B(X), C(Y).", [("X", 13), ("Y", 19)]),
+        ("A(X) :- Boxminus[0,1] (count{ B(X, Y) } > 1).", []),
+        ("A :- Boxminus[0,1] (C(X), count{ B(Y) } > 1).", [("X", 23)]),
     ],
 )
 def test_a_variable_that_occurs_once_is_found_with_its_place(rule: str, names: list[tuple[str, int]]) -> None:
     assert find_single_variables(rule) == names
+
+
+@pytest.mark.parametrize(
+    ("rule", "help"),
+    [
+        ("A(X) :- B(X), X % 2 = 0.", "`%` begins a comment; for the remainder of a division write X mod 2"),
+        ("A(X) :- B(X), On % a comment\n.", "add facts of On, or correct the name"),
+        ('A(X) :- B(X), startswith(X, "a").', "did you mean starts_with?"),
+        ("A(X) :- B(X), length(X, 3).", "length is a function, so it stands in comparisons: V = length(X)"),
+        ("A(X) :- B(X), min(X, 3, 1).", "min is a function, so it stands in comparisons: V = min(X, Y)"),
+    ],
+)
+def test_what_was_meant_by_a_literal_without_facts_is_suggested(rule: str, help: str) -> None:
+    assert [found.help for found in find_data_warnings(tl.Program.parse(rule), {"B"})] == [help]
 
 
 def test_a_pattern_that_loses_a_backslash_is_found_with_its_place() -> None:

@@ -10,22 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import assert_never
 
 from tidelog.analysis.predicate_graph import body_atoms, find_needed_rules
 from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.aggregate_checks import body_aggregates
-from tidelog.language.bindings import (
-    expression_variables,
-    literal_variables,
-    outer_variables,
-    rule_aggregates,
-)
+from tidelog.language.bindings import expression_variables, literal_variables, outer_variables
+from tidelog.language.expression_tokens import FUNCTIONS, TEXT_TESTS
 from tidelog.language.fact_text import unquote
 from tidelog.language.hidden_predicates import is_internal
 from tidelog.language.program import Program
 from tidelog.language.rule_heads import head_atom
 from tidelog.language.syntax import (
+    Aggregate,
+    Atom,
     BodyLiteral,
     Comparison,
     Condition,
@@ -138,9 +137,21 @@ def _warn_of_missing_facts(
                 message = f"{name} has neither rules nor facts" + (
                     ", so that its negation always holds" * (name in denied)
                 )
-                meant = suggest(name, derived | given)
-                help = f"did you mean {meant}?" if meant else f"add facts of {name}, or correct the name"
+                help = _help_with_missing(atom, rule, derived | given)
             yield Diagnostic("TL112", message, place, help=help, severity="warning")
+
+
+def _help_with_missing(atom: Atom, rule: Rule, known: Collection[str]) -> str:
+    """Say what was probably meant by an atom without rules and facts."""
+    name, place = atom.predicate, atom.place
+    behind = place.text[place.column - 1 + len(name) :].lstrip() if place else ""
+    if behind.startswith("%") and name in {variable.name for variable in outer_variables(rule)}:
+        return f"`%` begins a comment; for the remainder of a division write {name} mod 2"
+    if meant := suggest(name, [*known, *TEXT_TESTS] if len(atom.args) == 2 else known):
+        return f"did you mean {meant}?"
+    if name in FUNCTIONS:
+        return f"{name} is a function, so it stands in comparisons: V = {name}({', '.join('XY'[: FUNCTIONS[name]])})"
+    return f"add facts of {name}, or correct the name"
 
 
 def _warn_of_empty_query(name: str, known: Collection[str]) -> Diagnostic:
@@ -194,14 +205,23 @@ def _occurrences_in_rule(rule: Rule) -> list[_Occurrence]:
 
     A local variable that occurs once is no mistake: it tells rows apart.
     """
-    outer = {variable.name for variable in outer_variables(rule)}
     occurrences = list(_occurrences_in_formula(rule.head))
     occurrences += _occurrences_in_body(rule.body)
-    for aggregate in rule_aggregates(rule):
+    outer = {name for name, _ in occurrences}
+    for aggregate in _written_aggregates(rule.body):
         values = (v for value in aggregate.values for v in expression_variables(value))
         inside = [*_occurrences_in_terms(values, aggregate.place), *_occurrences_in_body(aggregate.body)]
         occurrences += [found for found in inside if found[0] in outer]
     return occurrences
+
+
+def _written_aggregates(body: Iterable[BodyLiteral]) -> Iterator[Aggregate]:
+    """Yield the aggregates of a body as written, also those inside groups."""
+    for literal in body:
+        if isinstance(literal, Literal):
+            groups = (atom for atom in formula_atoms(literal.formula) if isinstance(atom, Group))
+            yield from chain.from_iterable(_written_aggregates(group.literals) for group in groups)
+    yield from body_aggregates(body)
 
 
 def _occurrences_in_body(body: Iterable[BodyLiteral]) -> Iterator[_Occurrence]:

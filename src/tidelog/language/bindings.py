@@ -23,7 +23,7 @@ from tidelog.language.syntax import (
 from tidelog.language.validation import formula_atoms
 
 #: Aggregates with a value in a group without rows.
-_WITH_ZERO = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.DURATION)
+WITH_ZERO = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.DURATION)
 
 
 def expression_variables(expression: Expression, braces: bool = True) -> Iterator[Variable]:
@@ -172,7 +172,7 @@ def needs_row(aggregate: Aggregate, rule: Rule) -> bool:
 
 def has_value_without_rows(aggregate: Aggregate, rule: Rule) -> bool:
     """Return whether an aggregate is 0 in a group without rows."""
-    return aggregate.function in _WITH_ZERO and not needs_row(aggregate, rule)
+    return aggregate.function in WITH_ZERO and not needs_row(aggregate, rule)
 
 
 def _add_computed(

@@ -42,6 +42,17 @@ def compare(op: str, left: Value | int, right: Value | int) -> bool:
     return OPERATORS[op](constant_order(left), constant_order(right))
 
 
+def opposite(op: str) -> str:
+    """Return the comparison operator or test of text that holds where another does not.
+
+    >>> opposite("<"), opposite("matches"), opposite("not matches")
+    ('>=', 'not matches', 'matches')
+    """
+    if op in OPPOSITE:
+        return OPPOSITE[op]
+    return op.removeprefix("not ") if op.startswith("not ") else f"not {op}"
+
+
 def may_hold(comparison: Comparison) -> bool:
     """Return whether a comparison of two constants is true; one with a variable always may be."""
     left, right = comparison.left, comparison.right

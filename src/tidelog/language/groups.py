@@ -12,15 +12,16 @@ Each rule that comes out has the text and the place of the rule as written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, product
 from math import prod
 
-from tidelog.errors import Diagnostic
-from tidelog.language.aggregate_checks import map_aggregates
+from tidelog.errors import Diagnostic, Place
+from tidelog.language.aggregate_checks import body_aggregates, map_aggregates
 from tidelog.language.bindings import atom_variables, expression_variables, literal_variables
+from tidelog.language.comparisons import opposite
 from tidelog.language.hidden_predicates import hidden_name
 from tidelog.language.left_operands import bind_left_operands
 from tidelog.language.syntax import (
@@ -29,6 +30,7 @@ from tidelog.language.syntax import (
     Binary,
     BinaryOp,
     BodyLiteral,
+    Comparison,
     Condition,
     Formula,
     Group,
@@ -88,20 +90,8 @@ def _written_atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:
         if isinstance(literal, Literal):
             yield from formula_atoms(literal.formula)
         elif isinstance(literal, Condition):
-            for aggregate in _aggregates(literal):
+            for aggregate in body_aggregates([literal]):
                 yield from _written_atoms(aggregate.body)
-
-
-def _aggregates(condition: Condition) -> list[Aggregate]:
-    found: list[Aggregate] = []
-
-    def note(aggregate: Aggregate) -> Aggregate:
-        found.append(aggregate)
-        return aggregate
-
-    map_aggregates(condition.left, note)
-    map_aggregates(condition.right, note)
-    return found
 
 
 def _expand(number: int, rule: Rule) -> ExpandedRule:
@@ -156,12 +146,16 @@ class _Expansion:
         self.number, self.rule = number, rule
         self.rules: list[Rule] = []
         self.names = 0
-        #: How often each variable occurs in the rule.
-        self.uses = Counter(chain(_formula_uses(rule.head), _body_uses(rule.body)))
+        #: The variables outside all braces; all others are local to the braces in which they occur.
+        self.outer = frozenset(chain(_formula_uses(rule.head), _body_uses(rule.body)))
+        #: How often each variable occurs in the rule, also inside braces if it is one of these.
+        self.uses = Counter(chain(_formula_uses(rule.head), _body_uses(rule.body, self.outer)))
 
     def alternatives(self, body: Sequence[BodyLiteral], keep: bool = False) -> list[_Body]:
         """Return the ways in which a body can hold, each as literals without groups."""
-        ways = [self._literal_ways(literal, keep) for literal in body]
+        return self._combine([self._literal_ways(literal, keep) for literal in body])
+
+    def _combine(self, ways: Sequence[list[_Body]]) -> list[_Body]:
         if prod(map(len, ways)) > MOST_ALTERNATIVES:
             message = f"the alternatives of this rule can be combined in {prod(map(len, ways))} ways"
             raise _Refusal(Diagnostic("TL123", message, self.rule.place))
@@ -176,7 +170,13 @@ class _Expansion:
             return self._formula_ways(literal.formula, keep)
         # None of the ways holds. All variables of a negated literal are bound outside of it.
         ways = self._formula_ways(literal.formula, True)
-        return [tuple(Literal(self._as_formula(way, True), True, literal.place) for way in ways)]
+        return [tuple(self._deny(way, literal.place) for way in ways)]
+
+    def _deny(self, way: _Body, place: Place | None) -> BodyLiteral:
+        """Return the literal that holds where a conjunction does not."""
+        if len(way) == 1 and isinstance(way[0], Comparison | Condition):
+            return replace(way[0], op=opposite(way[0].op))
+        return Literal(self._as_formula(way, True), True, place)
 
     def _formula_ways(self, formula: Formula, keep: bool) -> list[_Body]:
         """Return the ways in which a formula can hold; with `keep`, all of its variables are bound outside of it."""
@@ -212,7 +212,7 @@ class _Expansion:
         """Return a conjunction as a formula; unless `keep`, variables that occur nowhere else stay inside."""
         if len(way) == 1 and _is_positive(way[0]):
             return _literal(way[0]).formula
-        inside = Counter(_body_uses(way))
+        inside = Counter(_body_uses(way, self.outer))
         variables = tuple(v for v in inside if keep or inside[v] < self.uses[v])
         return self._hide(Group("", variables, way[0].place, way), [way])
 
@@ -225,31 +225,42 @@ class _Expansion:
         if not isinstance(formula, Group):
             if len(ways) == 1 and len(ways[0]) == 1 and _is_positive(ways[0][0]):
                 return _literal(ways[0][0]).formula
-            formula = Group("", tuple(dict.fromkeys(_formula_uses(formula))), formula.place, _single(formula))
+            variables = tuple(dict.fromkeys(_formula_uses(formula, self.outer)))
+            formula = Group("", variables, formula.place, _single(formula))
         if binder is not None:
-            ways = [way if _binds_all(way) else (*way, binder) for way in ways]
+            ways = [way if self._binds_all(way) else (*way, binder) for way in ways]
         return self._hide(formula, ways)
 
     def _hide(self, group: Group, ways: Sequence[_Body]) -> Group:
         """Give a group a predicate of its own, with a rule for each way in which it can hold."""
         self.names += 1
         name = hidden_name(f"group{self.number}.{self.names}")
-        head = Atom(name, group.args, group.place)
+        inside = set(_body_uses(group.literals, self.outer))
+        head = Atom(name, tuple(term for term in group.args if term in inside), group.place)
         self.rules += [replace(self.rule, head=head, body=way) for way in ways]
-        return replace(group, predicate=name)
+        return replace(group, predicate=name, args=head.args)
+
+    def _binds_all(self, way: _Body) -> bool:
+        return set(_body_uses(way, self.outer)) <= atom_variables(way).keys()
 
     def _expand_braces(self, condition: Condition) -> Condition:
         def expand(aggregate: Aggregate) -> Aggregate:
-            ways = self.alternatives(aggregate.body, keep=True)
-            if len(ways) == 1:
-                return replace(aggregate, body=ways[0])
+            ways = [self._literal_ways(literal, True) for literal in aggregate.body]
+            combined = self._combine(ways)
+            if len(combined) == 1:
+                return replace(aggregate, body=combined[0])
+            # What only tests may read variables that are bound outside the braces, so it stays outside the group.
+            tests = [len(way) == 1 and not any(map(_is_positive, way[0])) for way in ways]
+            body = tuple(literal for literal, test in zip(aggregate.body, tests, strict=True) if not test)
             # A row is a binding of all variables, so each alternative binds all of them.
-            variables = tuple(dict.fromkeys(v for literal in aggregate.body for v in literal_variables(literal)))
-            first = aggregate.body[0]
-            group = Group("", variables, aggregate.place, aggregate.body)
-            if len(aggregate.body) == 1 and isinstance(first, Literal) and isinstance(first.formula, Group):
+            variables = tuple(dict.fromkeys(v for literal in body for v in literal_variables(literal)))
+            first = body[0]
+            group = Group("", variables, aggregate.place, body)
+            if len(body) == 1 and isinstance(first, Literal) and isinstance(first.formula, Group):
                 group = first.formula
-            return replace(aggregate, body=_single(self._hide(group, ways)))
+            grouped = self._combine([way for way, test in zip(ways, tests, strict=True) if not test])
+            beside = chain.from_iterable(way[0] for way, test in zip(ways, tests, strict=True) if test)
+            return replace(aggregate, body=(*_single(self._hide(group, grouped)), *beside))
 
         left, right = map_aggregates(condition.left, expand), map_aggregates(condition.right, expand)
         return replace(condition, left=left, right=right)
@@ -284,27 +295,22 @@ def _binder(formula: Binary, right: Formula) -> Literal:
     return Literal(Unary(op, far, right, formula.place), False, formula.place)
 
 
-def _binds_all(way: _Body) -> bool:
-    return set(_body_uses(way)) <= atom_variables(way).keys()
-
-
-def _formula_uses(formula: Formula) -> Iterator[Variable]:
-    """Yield every occurrence of a variable in a formula."""
+def _formula_uses(formula: Formula, in_braces: Collection[Variable] = ()) -> Iterator[Variable]:
+    """Yield every occurrence of a variable in a formula; inside the braces of aggregates, only of these."""
     for atom in formula_atoms(formula):
-        yield from _atom_uses(atom)
+        if isinstance(atom, Group):
+            yield from _body_uses(atom.literals, in_braces)
+        else:
+            yield from (term for term in atom.args if isinstance(term, Variable))
 
 
-def _atom_uses(atom: Atom) -> Iterator[Variable]:
-    if isinstance(atom, Group):
-        yield from _body_uses(atom.literals)
-    else:
-        yield from (term for term in atom.args if isinstance(term, Variable))
-
-
-def _body_uses(body: Iterable[BodyLiteral]) -> Iterator[Variable]:
+def _body_uses(body: Iterable[BodyLiteral], in_braces: Collection[Variable] = ()) -> Iterator[Variable]:
+    """Yield every occurrence of a variable in a body; inside the braces of aggregates, only of these."""
     for literal in body:
         if isinstance(literal, Literal):
-            yield from _formula_uses(literal.formula)
-        else:
-            yield from expression_variables(literal.left)
-            yield from expression_variables(literal.right)
+            yield from _formula_uses(literal.formula, in_braces)
+            continue
+        yield from literal_variables(literal, braces=False)
+        for aggregate in body_aggregates([literal]):
+            values = chain.from_iterable(map(expression_variables, aggregate.values))
+            yield from (v for v in chain(values, _body_uses(aggregate.body)) if v in in_braces)

@@ -12,7 +12,10 @@ from dataclasses import replace
 from tidelog.errors import Diagnostic
 from tidelog.language.aggregate_checks import body_aggregates, diagnose_durations, explain_duration
 from tidelog.language.bindings import (
+    WITH_ZERO,
+    atom_variables,
     bound_anywhere,
+    bound_outside,
     expression_variables,
     find_equations,
     find_unbound,
@@ -22,7 +25,7 @@ from tidelog.language.bindings import (
     rule_aggregates,
 )
 from tidelog.language.calendar_predicates import diagnose_calendars
-from tidelog.language.comparisons import OPERATORS
+from tidelog.language.comparisons import FLIPPED, OPERATORS, compare
 from tidelog.language.groups import ExpandedRule
 from tidelog.language.hidden_predicates import is_hidden
 from tidelog.language.left_operands import explain_left_operand
@@ -34,6 +37,7 @@ from tidelog.language.syntax import (
     Comparison,
     Condition,
     Constant,
+    Group,
     Literal,
     Rule,
     Variable,
@@ -70,6 +74,7 @@ def diagnose_rules(rules: Iterable[ExpandedRule]) -> list[Diagnostic]:
 
 def _diagnose_expanded(expanded: ExpandedRule) -> Iterator[Diagnostic]:
     yield from expanded.problems
+    yield from _diagnose_absent_values(expanded)
     for rule in expanded.rules:
         yield from diagnose_head(rule.head)
         yield from diagnose_calendars(rule)
@@ -80,6 +85,38 @@ def _diagnose_expanded(expanded: ExpandedRule) -> Iterator[Diagnostic]:
             if help is None and expanded.chosen and not _is_group(rule) and _is_bound_in_any(expanded, name):
                 help = "each alternative of `or` has to bind it"
             yield problem if help is None else replace(problem, help=help)
+
+
+def _diagnose_absent_values(expanded: ExpandedRule) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each variable that only the braces of a group bind, and other literals beside the group.
+
+    A group is evaluated by itself, so it does not hold for values without a row, where the user might expect a 0.
+    """
+    for rule in filter(_is_group, expanded.rules):
+        others = (other for other in expanded.rules if other is not rule)
+        beside = atom_variables(literal for other in others for literal in other.body if not _is_grouped(literal))
+        given = bound_outside(rule)
+        for literal in rule.body:
+            if isinstance(literal, Condition) and _may_hold_of_zero(literal):
+                for aggregate in body_aggregates([literal]):
+                    for variable in group_variables(aggregate, rule):
+                        if aggregate.function in WITH_ZERO and variable in beside and variable not in given:
+                            yield unsafe_variable(variable, "a group", aggregate.place, help=_HELP_IN_GROUP)
+
+
+def _is_grouped(literal: BodyLiteral) -> bool:
+    """Return whether a literal reads a group, which mentions all of its variables without binding them."""
+    return isinstance(literal, Literal) and any(isinstance(atom, Group) for atom in formula_atoms(literal.formula))
+
+
+def _may_hold_of_zero(condition: Condition) -> bool:
+    """Return whether a condition may hold where an aggregate has no rows: unless a constant says that it does not."""
+    left, op, right = condition.left, condition.op, condition.right
+    if isinstance(left, Constant):
+        left, op, right = right, FLIPPED.get(op, op), left
+    if isinstance(left, Aggregate) and isinstance(right, Constant) and op in OPERATORS:
+        return compare(op, 0, right.value)
+    return True
 
 
 def _is_bound_in_any(expanded: ExpandedRule, name: str) -> bool:
