@@ -19,6 +19,7 @@ from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact, Value
 from tidelog.language.time_text import Zone
+from tidelog.language.value_like import read_fact_object
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF, Grid, time_overflow
 
 Ids = npt.NDArray[np.int32]
@@ -257,7 +258,8 @@ def columns_from_facts(symbols: Symbols, facts: Iterable[Fact], dates: bool = Fa
     """Build columns from facts that are Python objects."""
     rows: dict[Key, list[Fact]] = {}
     denominator = 1
-    for fact in facts:
+    for fact, dated in map(read_fact_object, facts):
+        dates = dates or dated
         rows.setdefault((fact.predicate, len(fact.args)), []).append(fact)
         denominator = lcm(denominator, denominator_of(fact))
     relations = {}

@@ -11,6 +11,7 @@ from tidelog.errors import Diagnostic, Place, TidelogError
 from tidelog.hypothetical.ground_facts import GroundFact, Scalar, to_scalar
 from tidelog.language.fact_text import parse_fact
 from tidelog.language.syntax import Fact
+from tidelog.language.value_like import read_fact_object
 from tidelog.language.wording import plural
 from tidelog.timeline.interval import Interval
 
@@ -65,6 +66,7 @@ class FactReader:
 
     def from_fact(self, fact: Fact) -> GroundFact:
         """Convert a fact of the language; a fact without a time is rigid."""
+        fact, _ = read_fact_object(fact)
         arity = self._temporal.get(fact.predicate)
         known = self._rigid.get(fact.predicate) if arity is None else arity
         args = tuple(map(to_scalar, fact.args))

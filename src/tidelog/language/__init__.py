@@ -15,7 +15,8 @@ and is what the rest of tidelog uses. Text passes through, in order:
   `time_arguments` finds the arguments that are times.
 
 `queries` reads what is asked for. `printer` and `formatter` print rules, `fact_text` and `time_text` read and print
-facts and times, `time_like` accepts times of other Python types, and `syntax_json` and `program_json` store rules in
-saved states. `pygments_lexers` highlights them. `toml_tables` and `toml_places` read pipeline and schema files.
+facts and times, `time_like` accepts times of other Python types and `value_like` facts with them, and `syntax_json` and
+`program_json` store rules in saved states. `pygments_lexers` highlights them. `toml_tables` and `toml_places` read
+pipeline and schema files.
 `rule_heads`, `hidden_predicates`, `comparisons`, `wording` and `file_errors` are small helpers that all packages share.
 """

@@ -21,6 +21,7 @@ from tidelog.language.rule_checks import diagnose_rules
 from tidelog.language.syntax import Fact, Rule, TemporalProgram
 from tidelog.language.time_arguments import find_time_arguments, read_dates
 from tidelog.language.validation import diagnose_temporal, rule_atoms
+from tidelog.language.value_like import read_fact_object
 from tidelog.timeline.interval import Interval, TimelineName
 
 #: Suffixes of tables of facts; no rule file has one of them.
@@ -97,7 +98,7 @@ class Program:
         Interval(lo=Fraction(3, 1), hi=Fraction(3, 1), lo_closed=True, hi_closed=True)
         """
         if isinstance(fact, Fact):
-            return fact
+            return read_fact_object(fact)[0]
         parsed, _ = parse_fact(fact, "<fact>", temporal=self.temporal.temporal if self.temporal else frozenset())
         return read_dates(parsed, self.time_arguments.get(parsed.predicate, ()))
 
