@@ -20,9 +20,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-// Code in which lines break only after commas, at spaces and inside of names: dates and numbers stay whole.
+// Code in which lines break only after commas, at spaces and inside of names: dates, numbers and `-inf` stay whole, with `@(`.
 export function code(text: string, attributes: Attributes = {}): HTMLElement {
-  const parts = text.split(/([[(]-?[\w./]+,-?[\w./]+[\])]|(?:\d{4}-\d\d-\d\dT[\d:.]+Z|-?[\d./]+[a-z]*)[\])]?,?)/);
+  const parts = text.split(/([[(]-?[\w./]+,-?[\w./]+[\])]|(?:@?[[(])?(?:\d{4}-\d\d-\d\dT[\d:.]+Z|-inf(?!\w)|-?[\d./]+[a-z]*)[\])]?,?)/);
   return h("code", attributes, ...parts.flatMap((part, index): Child[] => {
     if (index % 2 === 0) return [part];
     return [h("span", { class: "whole" }, part), part.endsWith(",") && document.createElement("wbr")];

@@ -140,6 +140,39 @@ def test_nothing_is_wrapped_or_cut_off_and_no_chart_stands_alone(
             assert last == pytest.approx(max(sizes), abs=1)
 
 
+#: Returns the lines in which the text of each element stands.
+LINES = """(all) => all.map((one) => {
+  const lines = [];
+  let middle = -Infinity;
+  const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (let at = 0; at < texts.currentNode.length; at++) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, at);
+      range.setEnd(texts.currentNode, at + 1);
+      const box = range.getBoundingClientRect();
+      if (box.top > middle) lines.push("");
+      middle = (box.top + box.bottom) / 2;
+      lines[lines.length - 1] += range.toString();
+    }
+  }
+  return lines;
+})"""
+
+
+def test_lines_of_answers_break_between_ends_of_intervals(open_page: Open) -> None:
+    board = LiveBoard()
+    first, second = "2026-11-19T22:06:09Z", "2026-11-19T22:06:23Z"
+    board.add_answers([f'Down("node-6.example")@({first},{second})', f'Down("node-6.example")@(-inf,{second})'])
+    with serve_board(board, "nodes", port=0) as address:
+        page = open_page(address, viewport={"width": 390, "height": 844})
+        page.wait_for_selector(".latest li")
+        assert page.locator(".latest code").evaluate_all(LINES) == [
+            ['Down("node-6.example")@(-inf,', f"{second})"],
+            ['Down("node-6.example")', f"@({first},{second})"],
+        ]
+
+
 def test_gaps_are_drawn_as_gaps(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(live_board, "monotonic", lambda: clock[0])
