@@ -301,19 +301,24 @@ def show_around_gap(program: tl.Program, times: list[int], gap: int) -> object:
     return moved, [(repeat.fact.predicate, repeat.before) for model in found for repeat in model.repeats]
 
 
-def test_long_gaps_are_like_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gap of a billion is a gap of some dozens with its middle repeated."""
+@pytest.mark.parametrize("periods", [(), (2, 3), (4, 5), (1, 6, 7)])
+def test_long_gaps_are_like_short_ones(monkeypatch: pytest.MonkeyPatch, periods: tuple[int, ...]) -> None:
+    """A gap of billions is a gap of some hundreds with its middle repeated."""
     compared = 0
     for seed in range(8000, 8030):
         rng = Random(seed)
         text = stable_random.program(rng)
+        for every in periods:
+            text += (
+                f"\n{rng.choice('PQ')} :- Diamondminus[{every},{every}] {rng.choice('PPE')}, not {rng.choice('PQE')}."
+            )
         program = tl.Program.parse(text.replace("minus", "plus") if seed % 2 else text)
         times = [*rng.sample(range(6), 2), *rng.sample(range(6), 2)]
         monkeypatch.setattr(window_paths, "MOST_REPEATED", 10**6)
-        short = show_around_gap(program, times, 60)
+        short = show_around_gap(program, times, 840)
         monkeypatch.setattr(window_paths, "MOST_REPEATED", 4)
-        assert show_around_gap(program, times, 60) == short, seed
-        far = show_around_gap(program, times, 10**9)
+        assert show_around_gap(program, times, 840) == short, seed
+        far = show_around_gap(program, times, 840 * 10**7)
         if far is not None:
             compared += 1
             assert far == short, seed
@@ -556,6 +561,35 @@ def test_gaps_in_which_something_repeats_are_as_long_as_they_like_in_a_stream() 
 
     assert follow(70) == follow(7 * 10**9)
     assert follow(72) == follow(7 * 10**9 + 2) != follow(70)
+
+
+def test_what_repeats_in_a_gap_is_known_at_every_time_of_it() -> None:
+    program = tl.Program.parse(
+        "S(X) :- Diamondminus[7,7] S(X), not Diamondminus(0,7) S(X).  Late(X) :- Diamondminus[2,2] S(X), not E.\n"
+        "C(X) :- S(X), E, not D(X).  D(X) :- S(X), E, not C(X).  Bottom :- E, Diamondminus[3,3] S(c)."
+    )
+    for gap in (70, 7 * 10**9):
+        data = tl.Dataset.from_facts(["S(a)@0", "S(b)@3", f"E@[{gap},{gap + 3}]", f"S(b)@{gap + 20}"])
+        middle = gap // 14 * 7
+        shown = {"between": (middle, middle + 9)}
+        (model,) = tl.stable_models(program, data, **shown)  # type: ignore[arg-type]
+        found = [(f.predicate, f.args[0], int(f.interval.lo) - middle) for f in model.facts]
+        assert found == [
+            ("Late", "a", 2), ("Late", "a", 9), ("Late", "b", 5), ("S", "a", 0), ("S", "a", 7), ("S", "b", 3),
+        ]  # fmt: skip
+        for mode in ("brave", "cautious"):
+            facts = stable_consequences(program, data, "S(b)", mode=mode, **shown).facts  # type: ignore[arg-type]
+            assert [int(fact.interval.lo) - middle for fact in facts] == [3]
+            answers = [stable_entails(program, data, f"S(a)@{middle + at}", mode=mode).value for at in (6, 7, 8)]
+            assert answers == ["no", "yes", "no"]
+        # At the end of the gap there is a choice for a, at its beginning, and for b, three later.
+        assert len(list(tl.stable_models(program, data, models=0, between=(gap, gap + 9)))) == 4
+        best = list(tl.stable_models(program, data, models=0, between=(gap, gap + 9), weights={"C": 1, "S": 1}))
+        assert [model.cost for model in best] == [3]
+        past = tl.Dataset.from_facts([f"S(c)@{gap % 7}", f"E@{gap + 3}", "S(a)@0"])
+        unsatisfiable = tl.stable_models(program, past)
+        assert not unsatisfiable.satisfiable
+        assert set(unsatisfiable.conflict) >= {"Late(c)", "S(c)"}
 
 
 def test_a_stream_without_a_model_names_the_constraint() -> None:

@@ -49,6 +49,23 @@ def test_no_model_is_exit_code_1(sh: Shell) -> None:
     assert ran(sh, "r.dmtl d.facts --cautious P@0").out == "yes\n"
 
 
+def test_a_range_with_too_many_facts_is_refused(sh: Shell) -> None:
+    sh.write("r.dmtl", "S :- Diamondminus[12,12] S, not Diamondminus(0,12) S.")
+    sh.write("d.facts", "S@0\nS@1200000000")
+    for question in ("", " --brave S --between 0,1200000000"):
+        refused = ran(sh, "r.dmtl d.facts" + question)
+        assert refused.code == 2
+        assert "error[TL332]: something repeats from " in refused.err
+        assert "help: ask for a shorter range, with --between LO,HI" in refused.err
+    assert ran(sh, "r.dmtl d.facts --between 600000000,600000013").out.splitlines()[1:3] == [
+        "S@600000000",
+        "S@600000012",
+    ]
+    # What does not change is one fact, however long.
+    sh.write("e.dmtl", "S :- Diamondminus[1,1] S, not E.")
+    assert ran(sh, "e.dmtl d.facts").out.splitlines()[1] == "S@[0,1200000000]"
+
+
 def test_models_are_counted(sh: Shell) -> None:
     sh.write("r.dmtl", CHOICE)
     assert ran(sh, "r.dmtl --between 0,1").out.count("% model") == 1

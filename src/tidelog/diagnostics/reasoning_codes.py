@@ -1,4 +1,4 @@
-"""TL3xx: reasoning, and stable models (TL321 to TL331)."""
+"""TL3xx: reasoning, and stable models (TL321 to TL332)."""
 
 from __future__ import annotations
 
@@ -326,5 +326,16 @@ REASONING_CODES = (
         ),
         law="a stable model of a program is one of each of its parts, so one part without a model leaves none",
         help="correct the facts, or the rules",
+    ),
+    DiagnosticEntry(
+        "TL332",
+        "a range with too many facts of stable models",
+        Example(
+            "situation",
+            "something repeats in a gap of a billion between two facts, and the range of the data is asked for.",
+            "ask for a part of it: `tidelog stable rules.dmtl data.facts --between 0,100`.",
+        ),
+        law="what repeats is listed one by one in the range that is asked for, for at most 10,000,000 time points",
+        help="ask for a shorter range, with --between LO,HI (in Python between=)",
     ),
 )

@@ -5,7 +5,7 @@ choose a solver in `solver_choice`:
 
 - `forward_solver` follows the direction in which the rules propagate. `initial_windows` finds the windows that an
   infinite past may end with, `slice_machine` moves them from one time point to the next, and `window_paths` combines
-  both into complete models.
+  both into complete models, which continue for ever along `endless_paths`.
 - `two_way_solver` handles rules that look both ways: it uses clingo (`clingo_encoding`, `clingo_control`) to search for
   models that repeat at both ends (`folded_interpretation`) and verifies each of them (`foundedness`).
 

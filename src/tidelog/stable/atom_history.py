@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 
 from tidelog.compiler.flat_rules import Pair
-from tidelog.stable.window_paths import Trace
+from tidelog.stable.search_limits import require_listable
+from tidelog.stable.window_paths import Gap, Trace
 from tidelog.timeline.grid import NEG_INF, POS_INF
 from tidelog.timeline.time_sets import coalesce
 
@@ -40,16 +41,32 @@ class PeriodicTail:
         """Return the intervals of the pattern in lo..hi."""
         if len(self.bits) == 1:
             return [(lo, hi)] if self.bits[0] else []
+        require_listable(lo, hi)
         return find_runs(lo, (self.holds(time) for time in range(lo, hi + 1)))
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """A pattern that repeats: at time t in lo..hi the atom holds if `bits[(t - lo) % len(bits)]` is set."""
+
+    lo: int
+    hi: int
+    bits: tuple[int, ...]
+
+    def within(self, lo: int, hi: int) -> list[Pair]:
+        """Return the intervals of the pattern in lo..hi."""
+        lo, hi = max(lo, self.lo), min(hi, self.hi)
+        return PeriodicTail(self.lo, self.lo, self.bits).within(lo, hi) if lo <= hi else []
+
+
+@dataclass(frozen=True, slots=True)
 class AtomHistory:
-    """The maximal intervals in which an atom holds between two tails, and the tails."""
+    """When an atom holds: in intervals and by patterns between two tails, and as the tails say."""
 
     pairs: tuple[Pair, ...]
     before: PeriodicTail
     after: PeriodicTail
+    stretches: tuple[Stretch, ...] = ()
 
     def within(self, lo: int, hi: int) -> tuple[Pair, ...]:
         """Return the maximal intervals in lo..hi, at any distance from the data."""
@@ -59,7 +76,10 @@ class AtomHistory:
             lo = self.before.at
         if lo < self.after.at:
             last = min(hi, self.after.at - 1)
-            intervals += [(max(a, lo), min(b, last)) for a, b in self.pairs if a <= last and b >= lo]
+            middle = [(max(a, lo), min(b, last)) for a, b in self.pairs if a <= last and b >= lo]
+            for stretch in self.stretches:
+                middle += stretch.within(lo, last)
+            intervals += sorted(middle)
             lo = self.after.at
         if lo <= hi:
             intervals += self.after.within(lo, hi)
@@ -86,11 +106,11 @@ def build_history_from_trace(trace: Trace, atom: int, offset: int, mirrored: boo
     start, left, right, gaps = trace.start - offset, trace.left, trace.right, trace.gaps
     if mirrored:
         bits.reverse()
-        length = len(bits) + sum(extra for _, extra in gaps)
+        length = len(bits) + sum(gap.period * gap.times for gap in gaps)
         start, left, right = -(start + length - 1), right, left
-        gaps = tuple((len(bits) - position, extra) for position, extra in reversed(gaps))
+        gaps = tuple(replace(gap, position=len(bits) - gap.position) for gap in reversed(gaps))
     history = _build_history(bits, start, left, right)
-    return _stretch(history, [(start + position, extra) for position, extra in gaps]) if gaps else history
+    return _stretch(history, bits, start, gaps) if gaps else history
 
 
 def _build_history(bits: list[int], start: int, left: int, right: int) -> AtomHistory:
@@ -103,21 +123,40 @@ def _build_history(bits: list[int], start: int, left: int, right: int) -> AtomHi
     return AtomHistory(tuple(find_runs(start, bits)), before, after)
 
 
-def _stretch(history: AtomHistory, gaps: list[tuple[int, int]]) -> AtomHistory:
-    """Return the history with gaps: everything from a time on is later by its length.
+def _stretch(history: AtomHistory, bits: list[int], start: int, gaps: tuple[Gap, ...]) -> AtomHistory:
+    """Return the history with what was left out in gaps: everything from a gap on is later by its length.
 
-    Around a gap nothing changes, so intervals that contain it become longer."""
+    Around a gap everything repeats, for long enough that the period of a tail that reaches across it divides that of
+    the gap."""
+    pairs: list[Pair] = []
+    stretches: list[Stretch] = []
+    rest: Iterable[Pair] = history.pairs
+    later: list[tuple[int, int]] = []
+    for gap in gaps:
+        at = start + gap.position
+        moved = sum(length for _, length in later)
+        pairs += [(lo + moved, min(hi, at - 1) + moved) for lo, hi in rest if lo < at]
+        rest = [(max(lo, at), hi) for lo, hi in rest if hi >= at]
+        length = gap.period * gap.times
+        pattern = _shorten_pattern(bits[gap.position : gap.position + gap.period])
+        stretches.append(Stretch(at + moved, at + moved + length - 1, pattern))
+        later.append((at, length))
 
     def move(time: int) -> int:
-        if time in (NEG_INF, POS_INF):
-            return time
-        return time + sum(extra for at, extra in gaps if at <= time)
+        return time if time in (NEG_INF, POS_INF) else time + sum(length for at, length in later if at <= time)
 
     return AtomHistory(
-        tuple((move(lo), move(hi)) for lo, hi in history.pairs),
+        (*pairs, *((move(lo), move(hi)) for lo, hi in rest)),
         PeriodicTail(move(history.before.at), history.before.anchor, history.before.bits),
         PeriodicTail(move(history.after.at), move(history.after.anchor), history.after.bits),
+        tuple(stretches),
     )
+
+
+def _shorten_pattern(bits: list[int]) -> tuple[int, ...]:
+    """Return the shortest pattern that repeats to these bits."""
+    size = len(bits)
+    return tuple(next(bits[:p] for p in range(1, size + 1) if size % p == 0 and bits == bits[:p] * (size // p)))
 
 
 def _find_tail(bits: list[int], left: int, right: int) -> tuple[int | None, int, tuple[int, ...]]:
@@ -127,19 +166,19 @@ def _find_tail(bits: list[int], left: int, right: int) -> tuple[int | None, int,
     and the pattern.
     """
     anchor = len(bits) - right
-    loop = bits[anchor:]
-    every = next(p for p in range(1, right + 1) if right % p == 0 and loop == loop[:p] * (right // p))
+    pattern = _shorten_pattern(bits[anchor:])
+    every = len(pattern)
     position = anchor - 1
     while position >= 0 and bits[position] == bits[position + every]:
         position -= 1
     if position >= 0:
-        return position + 1, anchor, tuple(loop[:every])
+        return position + 1, anchor, pattern
     # Before the first position, the first `left` bits repeat.
     for position in range(-1, -lcm(left, every) - 1, -1):
         later = position + every
         if bits[position % left] != (bits[later] if later >= 0 else bits[later % left]):
-            return position + 1, anchor, tuple(loop[:every])
-    return None, anchor, tuple(loop[:every])
+            return position + 1, anchor, pattern
+    return None, anchor, pattern
 
 
 def find_runs(start: int, bits: Iterable[int]) -> list[Pair]:

@@ -139,7 +139,7 @@ class ForwardComponent:
 
     def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
         """Yield spans of internal times, each with the atoms that hold in some or in all models."""
-        return self.paths.consequences(brave)
+        return self.paths.consequences(brave, min(a for a, _ in self.spans), max(b for _, b in self.spans))
 
     def traces(self) -> Iterator[Trace]:
         """Yield one path for each way in which the visible atoms can hold on LO..HI."""
@@ -158,7 +158,7 @@ class ForwardComponent:
         return lambda time: sum(mask for (a, b), mask in spans if a <= time <= b)
 
     def _build_cost(self, weights: Mapping[int, int]) -> Cost:
-        """Return a function that computes what a slice costs for a number of time points from a time on."""
+        """Return a function that computes what a slice costs at a time."""
         weighed = [
             (first, last, 1 << i, weight)
             for (first, last), mask in self.spans.items()
@@ -166,11 +166,7 @@ class ForwardComponent:
             if mask >> i & 1
         ]
 
-        def cost(time: int, count: int, slice: int) -> int:
-            total = 0
-            for first, last, bit, weight in weighed:
-                if slice & bit:
-                    total += weight * max(0, min(last, time + count - 1) - max(first, time) + 1)
-            return total
+        def cost(time: int, slice: int) -> int:
+            return sum(weight for first, last, bit, weight in weighed if slice & bit and first <= time <= last)
 
         return cost

@@ -1,17 +1,20 @@
-"""Limit on the number of windows that a search visits, with progress messages while it runs."""
+"""Limits: how many windows a search visits, with progress messages while it runs, and how much is listed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
 
-from tidelog.errors import Diagnostic, Undecided
+from tidelog.errors import Diagnostic, TidelogError, Undecided
 
 #: Default for the largest number of windows that a search visits.
 MOST_WINDOWS = 500_000
 
 #: How many choices a search time point by time point tries before another method takes over.
 FEW_CHOICES = 200
+
+#: What repeats is listed for at most so many time points.
+MOST_LISTED = 10_000_000
 
 #: Seconds between two progress messages.
 _SECONDS_BETWEEN_MESSAGES = 2.0
@@ -67,3 +70,9 @@ class SearchLimit:
     def build_undecided(self, reason: str) -> Undecided:
         """Build the error that says why the search gave up."""
         return Undecided(Diagnostic("TL323", f"the stable models could not be determined: {reason}"))
+
+
+def require_listable(lo: int, hi: int) -> None:
+    """Refuse to list what repeats in lo..hi where these are too many time points."""
+    if hi - lo >= MOST_LISTED:
+        raise TidelogError(Diagnostic("TL332", f"something repeats from {lo:,} to {hi:,}, too often to list it all"))

@@ -23,6 +23,7 @@ _MOST_CACHED = 1 << 18
 
 #: The recent history of each atom that some operator reads, and the flags.
 Window = tuple[int, ...]
+Windows = frozenset[Window]
 
 #: A next window and the slice that leads to it, with one bit per atom.
 SliceStep = tuple[Window, int]

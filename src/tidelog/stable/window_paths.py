@@ -8,33 +8,36 @@ LO..HI, each appearance once.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import and_, or_
 
+from tidelog.stable.endless_paths import EndlessPaths
 from tidelog.stable.given_atoms import GivenAtoms
 from tidelog.stable.initial_windows import InitialWindows
-from tidelog.stable.search_limits import SearchLimit
-from tidelog.stable.slice_machine import SliceMachine, Window
+from tidelog.stable.search_limits import SearchLimit, require_listable
+from tidelog.stable.slice_machine import SliceMachine, Window, Windows
 
 #: More time points are not visited one by one.
 MOST_POINTS = 2_000_000
-#: A slice that occurs more often in a row than this, and than the ends need to repeat, becomes a gap.
+#: Slices that repeat for longer than this, and than the ends need to repeat, become a gap.
 MOST_REPEATED = 1000
-
-Windows = frozenset[Window]
 
 
 @dataclass(frozen=True, slots=True)
 class WindowSpan:
-    """Consecutive time points before each of which the same windows are possible, with the same atoms given."""
+    """Consecutive time points before each of which the same windows are possible, with the same atoms given.
+
+    With a `period`, only one window is possible before the first of them, and the only path from it is back there after
+    so many time points, again and again until the last one.
+    """
 
     first: int
     last: int
     windows: Windows
     given: int
+    period: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +50,54 @@ class DeadEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """A position in a list of slices at which the next `period` slices are left out, `times` times in a row."""
+
+    position: int
+    period: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One path for all time, as slices from `start` on.
 
-    The first `left` slices repeat for ever before them, and the last `right` slices repeat for ever after them. A gap
-    is a position in `slices` with a length: so often, the slice there is repeated in addition. On both sides of
-    it, the same slice stands more often than either end needs to repeat.
+    The first `left` slices repeat for ever before them, and the last `right` slices repeat for ever after them. On both
+    sides of a gap, its slices repeat for longer than either end needs to repeat.
     """
 
     start: int
     slices: tuple[int, ...]
     left: int
     right: int
-    gaps: tuple[tuple[int, int], ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
-#: Returns what a slice costs from a time on, for a number of time points.
-Cost = Callable[[int, int, int], int]
-#: A time, how many time points from it on have the same choice, and their span.
-_Point = tuple[int, int, WindowSpan]
-#: A slice and how often it occurs in a row.
-_Run = tuple[int, int]
+#: Returns what a slice costs at a time.
+Cost = Callable[[int, int], int]
+#: A time, its span, and slices if they repeat from it to the end of the span without a choice.
+_Point = tuple[int, WindowSpan, tuple[int, ...]]
+#: Slices that follow each other, and how often they do in a row.
+_Run = tuple[tuple[int, ...], int]
+
+
+class _Recurrence:
+    """Notices in a span that what happens repeats, by what was there before, and 1, 2, 4, 8, ... steps ago (Brent)."""
+
+    def __init__(self, state: object, time: int) -> None:
+        self._last = self._earlier = state
+        self._since, self._doubled = time, 1
+
+    def find_period(self, state: object, time: int) -> int:
+        """Return how long ago the state of this time was there before; 0 where that is not known."""
+        if state == self._last:
+            return 1
+        self._last = state
+        if state == self._earlier:
+            return time - self._since
+        if time - self._since == self._doubled:
+            self._earlier, self._since, self._doubled = state, time, 2 * self._doubled
+        return 0
 
 
 class WindowPaths:
@@ -97,7 +127,7 @@ class WindowPaths:
         self._single_path = self._follow_single_path()
         forward = self._find_reachable() if self._single_path is None else []
         if self.dead_end is None:
-            self._future = _Future(machine, given.after, accepted)
+            self._future = EndlessPaths(machine, given.after, accepted)
             viable = self._future.find_viable(self._final)
             self.end = frozenset(w for w in self._final if w in viable)
             if not self.end:
@@ -111,35 +141,30 @@ class WindowPaths:
         if self._points_left < 0:
             raise self._limit.build_undecided(f"more than {MOST_POINTS:,} time points differ from those before them")
 
-    def _require_settling(self, before: object, now: object, time: int, end: int) -> None:
-        """Raise `Undecided` if a span is too long to be visited and what happens in it repeats without settling."""
-        if before == now and end - time > self._points_left:
-            raise self._limit.build_undecided(f"something repeats between {time:,} and {end:,}, which is too long")
-
     def _follow_single_path(self) -> list[_Run] | None:
         """Return the slices of the only path; None where there are several, or none."""
         if len(self.past.parents) != 1:
             return None
         (window,) = self.past.parents
-        steps = self.machine.find_steps
-        slices: list[_Run] = []
+        runs: list[_Run] = []
         for begin, end, atoms in self.given.constant_spans(self.first, self.last):
-            known = None
-            for time in range(begin, end + 1):
+            recurrence = _Recurrence(window, begin)
+            time = begin
+            while time <= end:
                 self._count_points(1)
-                choices = steps(window, atoms)
+                choices = self.machine.find_steps(window, atoms)
                 if len(choices) != 1:
                     return None
-                after, slice = choices[0]
-                if after == window:
-                    slices.append((slice, end - time + 1))
-                    break
-                slices.append((slice, 1))
-                self._require_settling(known, after, time, end)
-                known = after if _is_power_of_two(time - begin) else known
-                window = after
+                window, slice = choices[0]
+                runs.append(((slice,), 1))
+                time += 1
+                period = recurrence.find_period(window, time)
+                times = (end + 1 - time) // period if period else 0
+                if times:
+                    runs.append((tuple([slices[0] for slices, _ in runs[-period:]]), times))
+                    time += times * period
         self._final = frozenset((window,))
-        return slices
+        return runs
 
     def _find_reachable(self) -> list[WindowSpan]:
         """Return the windows that can be reached at each time point, whether or not a path continues from them."""
@@ -147,7 +172,8 @@ class WindowPaths:
         windows: Windows = frozenset(self.past.parents)
         spans: list[WindowSpan] = []
         for begin, end, atoms in self.given.constant_spans(self.first, self.last):
-            time, known = begin, None
+            recurrence = _Recurrence(windows, begin)
+            time = begin
             while time <= end:
                 self._count_points(1)
                 after = frozenset([step[0] for window in windows for step in steps(window, atoms)])
@@ -158,12 +184,32 @@ class WindowPaths:
                     spans.append(WindowSpan(time, end, windows, atoms))
                     break
                 spans.append(WindowSpan(time, time, windows, atoms))
-                self._require_settling(known, after, time, end)
-                known = after if _is_power_of_two(time - begin) else known
                 windows = after
                 time += 1
+                period = recurrence.find_period(windows, time)
+                times = (end + 1 - time) // period if period else 0
+                if times and self._find_loop(windows, atoms, period):
+                    spans.append(WindowSpan(time, time + times * period - 1, windows, atoms, period))
+                    time += times * period
+                elif period and end + 1 - time > self._points_left:
+                    reason = f"something repeats between {time:,} and {end:,}, with choices, which is too long"
+                    raise self._limit.build_undecided(reason)
         self._final = windows
         return spans
+
+    def _find_loop(self, windows: Windows, given: int, period: int) -> tuple[int, ...]:
+        """Return the slices of the only path from the only window, if that leads back there after a period."""
+        if len(windows) != 1:
+            return ()
+        (window,) = windows
+        slices: list[int] = []
+        for _ in range(period):
+            steps = self.machine.find_steps(window, given)
+            if len(steps) != 1:
+                return ()
+            window, slice = steps[0]
+            slices.append(slice)
+        return tuple(slices) if window in windows else ()
 
     def _prune_dead_ends(self, forward: list[WindowSpan]) -> None:
         """Keep the windows from which a path reaches the end."""
@@ -171,6 +217,9 @@ class WindowPaths:
         steps = self.machine.find_steps
         spans: list[WindowSpan] = []
         for span in reversed(forward):
+            if span.period > 1:
+                spans.append(span)
+                continue
             time = span.last
             while time >= span.first:
                 self._count_points(1)
@@ -193,7 +242,7 @@ class WindowPaths:
             yield self._complete(self._single_path, min(self.past.parents), min(self.end))
             return
         points = [point for span in self.spans for point in self._list_points(span)]
-        targets = [span.windows for _, _, span in points[1:]] + [self.end]
+        targets = [span.windows for _, span, _ in points[1:]] + [self.end]
         least = None if cost is None else self._find_least_costs(points, cost)
         # Depth-first over the visible atoms of each time point. Per point: the windows before it that agree with the
         # choices so far, the visible atoms chosen, and the choices that are left.
@@ -206,10 +255,10 @@ class WindowPaths:
         while True:
             while len(windows_before) < len(points):
                 at = len(windows_before)
-                time, count, span = points[at]
-                groups = self._group_steps(windows, span.given, targets[at], shown(time))
-                if least is not None and cost is not None:
-                    groups = _select_cheapest(groups, partial(cost, time, count), least[at + 1])
+                time, span, loop = points[at]
+                groups = {0: windows} if loop else self._group_steps(windows, span.given, targets[at], shown(time))
+                if least is not None and cost is not None and not loop:
+                    groups = _select_cheapest(groups, partial(cost, time), least[at + 1])
                 choices.append(iter(sorted(groups.items())))
                 atoms, after = next(choices[-1])
                 windows_before.append(windows)
@@ -228,14 +277,19 @@ class WindowPaths:
                 return
 
     def _find_least_costs(self, points: list[_Point], cost: Cost) -> list[dict[Window, int]]:
-        """Return for each time point, and for the end, what a path from each window costs at least from there on."""
+        """Return for each time point, and for the end, what a path from each window costs at least from there on.
+
+        Where there is no choice, all paths cost the same, which is left out."""
         found: list[dict[Window, int]] = [dict.fromkeys(self.end, 0)]
-        for time, count, span in reversed(points):
+        for time, span, loop in reversed(points):
             after = found[-1]
+            if loop:
+                found.append(after)
+                continue
             found.append(
                 {
                     window: min(
-                        cost(time, count, slice) + after[target]
+                        cost(time, slice) + after[target]
                         for target, slice in self.machine.find_steps(window, span.given)
                         if target in after
                     )
@@ -245,24 +299,26 @@ class WindowPaths:
         return found[::-1]
 
     def _list_points(self, span: WindowSpan) -> list[_Point]:
-        """Return the time points of a span; one for all of them if there is nothing to choose and nothing changes."""
-        if len(span.windows) == 1:
-            (window,) = span.windows
-            steps = self.machine.find_steps(window, span.given)
-            if len(steps) == 1 and steps[0][0] == window:
-                return [(span.first, span.last - span.first + 1, span)]
+        """Return the time points of a span; one for all of them if everything repeats without a choice."""
+        loop = self._find_loop(span.windows, span.given, span.period)
+        if loop:
+            return [(span.first, span, loop)]
         self._count_points(span.last - span.first)
-        return [(time, 1, span) for time in range(span.first, span.last + 1)]
+        return [(time, span, ()) for time in range(span.first, span.last + 1)]
 
-    def consequences(self, brave: bool) -> Iterator[tuple[int, int, int]]:
-        """Yield spans of time, each with the atoms that hold on some path, or on all paths."""
+    def consequences(self, brave: bool, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
+        """Yield spans of time that cover LO..HI, each with the atoms that hold on some path, or on all paths."""
         if self._single_path is not None:
             time = self.first
-            for slice, count in self._single_path:
-                yield time, time + count - 1, slice
-                time += count
+            for slices, count in self._single_path:
+                yield from _unroll(time, slices, count, lo, hi)
+                time += count * len(slices)
             return
         for span, after in zip(self.spans, [*self.spans[1:], None], strict=True):
+            if span.period > 1:
+                loop = self._find_loop(span.windows, span.given, span.period)
+                yield from _unroll(span.first, loop, (span.last + 1 - span.first) // span.period, lo, hi)
+                continue
             if span.last > span.first:
                 yield span.first, span.last - 1, self._combine_steps(span, span.windows, brave)
             targets = self.end if after is None else after.windows
@@ -295,7 +351,10 @@ class WindowPaths:
         window = last = min(windows)
         slices: list[_Run] = []
         for at in range(len(points) - 1, -1, -1):
-            time, count, span = points[at]
+            time, span, loop = points[at]
+            if loop:
+                slices.append((loop, (span.last + 1 - span.first) // len(loop)))
+                continue
             mask = shown(time)
             window, slice = min(
                 (before, slice)
@@ -303,7 +362,7 @@ class WindowPaths:
                 for after, slice in self.machine.find_steps(before, span.given)
                 if after == window and slice & mask == visible[at]
             )
-            slices.append((slice, count))
+            slices.append(((slice,), 1))
         return self._complete(slices[::-1], window, last)
 
     def _complete(self, runs: list[_Run], begin: Window, end: Window) -> Trace:
@@ -312,12 +371,12 @@ class WindowPaths:
         future, right = self._future.continue_path(end)
         slices = [*loop, *slices_from_loop]
         start = self.first - len(slices)
-        most = MOST_REPEATED + 2 * (len(loop) + right)
-        gaps: list[tuple[int, int]] = []
-        for slice, count in runs:
-            slices += [slice] * min(count, most)
+        gaps: list[Gap] = []
+        for repeated, count in runs:
+            most = (MOST_REPEATED + 2 * (len(loop) + right)) // len(repeated) + 4
+            slices += repeated * min(count, most)
             if count > most:
-                gaps.append((len(slices) - most // 2, count - most))
+                gaps.append(Gap(len(slices) - most // 2 * len(repeated), len(repeated), count - most))
         return Trace(start, (*slices, *future), len(loop), right, tuple(gaps))
 
 
@@ -336,83 +395,13 @@ def _select_cheapest(
     }
 
 
-def _is_power_of_two(number: int) -> bool:
-    return number & (number - 1) == 0
-
-
-class _Future:
-    """The time after the data, in which the given atoms no longer change."""
-
-    def __init__(self, machine: SliceMachine, given: int, accepted: int | None) -> None:
-        self.machine, self.given, self.accepted = machine, given, accepted
-        #: The windows from which a path continues for ever.
-        self._viable: set[Window] = set()
-        #: Those of them in which a path may stay for ever, with the accepted atom.
-        self._endless: set[Window] = set()
-
-    def find_viable(self, windows: Windows) -> set[Window]:
-        """Return the windows reachable from these from which a path continues for ever."""
-        before: dict[Window, list[Window]] = {}
-        count: dict[Window, int] = {}
-        todo = deque(windows)
-        seen = set(windows)
-        while todo:
-            window = todo.popleft()
-            steps = {after for after, _ in self.machine.find_steps(window, self.given)}
-            count[window] = len(steps)
-            for after in steps:
-                before.setdefault(after, []).append(window)
-                if after not in seen:
-                    seen.add(after)
-                    todo.append(after)
-        lasting = seen
-        if self.accepted is not None:
-            slot = self.machine.slots.index(self.accepted)
-            lasting = {window for window in seen if window[slot] & 1}
-            count = {w: len({a for a, _ in self.machine.find_steps(w, self.given)} & lasting) for w in lasting}
-        # Repeatedly drop windows without a successor.
-        ended = deque(window for window in lasting if not count[window])
-        dropped = set(ended)
-        while ended:
-            for window in before.get(ended.popleft(), ()):
-                if window in lasting and window not in dropped:
-                    count[window] -= 1
-                    if not count[window]:
-                        dropped.add(window)
-                        ended.append(window)
-        self._endless = lasting - dropped
-        self._viable = set(self._endless)
-        todo = deque(self._endless)
-        while todo:
-            for window in before.get(todo.popleft(), ()):
-                if window not in self._viable:
-                    self._viable.add(window)
-                    todo.append(window)
-        return self._viable
-
-    def continue_path(self, window: Window) -> tuple[list[int], int]:
-        """Return the slices of a path that continues for ever, and how many of the last of them repeat."""
-        slices: list[int] = []
-        parents: dict[Window, tuple[Window, int]] = {}
-        start = window
-        todo = deque([window])
-        while window not in self._endless:
-            for after, slice in self.machine.find_steps(window, self.given):
-                if after in self._viable and after not in parents:
-                    parents[after] = window, slice
-                    todo.append(after)
-            todo.popleft()
-            window = todo[0]
-        end = window
-        while window != start:
-            window, slice = parents[window]
-            slices.insert(0, slice)
-        window = end
-        seen: dict[Window, int] = {}
-        while window not in seen:
-            seen[window] = len(slices)
-            window, slice = min(
-                step for step in self.machine.find_steps(window, self.given) if step[0] in self._endless
-            )
-            slices.append(slice)
-        return slices, len(slices) - seen[window]
+def _unroll(time: int, slices: tuple[int, ...], count: int, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
+    """Yield slices that repeat from a time on as spans: one if there is only one slice, otherwise those in LO..HI."""
+    last = time + count * len(slices) - 1
+    if len(slices) == 1:
+        yield time, last, slices[0]
+        return
+    first, last = max(time, lo), min(last, hi)
+    require_listable(first, last)
+    for at in range(first, last + 1):
+        yield at, at, slices[(at - time) % len(slices)]
