@@ -89,8 +89,7 @@ class Corrections:
     @property
     def reach(self) -> int:
         """How far corrections reach back, as a grid distance."""
-        grid = self.evaluation.grid
-        return int(self.length * grid.denominator * grid.tick)
+        return int(self.length * self.evaluation.grid.denominator * self.evaluation.grid.tick)
 
     @property
     def final_until(self) -> int:
@@ -129,8 +128,7 @@ class Corrections:
 
     def as_dataset(self, relations: Relations) -> Dataset:
         """Return rows with the constants of the evaluation as a dataset."""
-        columns = Columns(self.evaluation.grid.denominator, False, relations)
-        return Dataset(self.evaluation.symbols, columns)
+        return Dataset(self.evaluation.symbols, Columns(self.evaluation.grid.denominator, False, relations))
 
     # Steps
 
