@@ -46,7 +46,7 @@ class PeriodicTail:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class RepeatingRange:
     """A pattern that repeats: at time t in lo..hi the atom holds if `bits[(t - lo) % len(bits)]` is set."""
 
     lo: int
@@ -66,7 +66,7 @@ class AtomHistory:
     pairs: tuple[Pair, ...]
     before: PeriodicTail
     after: PeriodicTail
-    stretches: tuple[Stretch, ...] = ()
+    repeating: tuple[RepeatingRange, ...] = ()
 
     def within(self, lo: int, hi: int) -> tuple[Pair, ...]:
         """Return the maximal intervals in lo..hi, at any distance from the data."""
@@ -77,8 +77,8 @@ class AtomHistory:
         if lo < self.after.at:
             last = min(hi, self.after.at - 1)
             middle = [(max(a, lo), min(b, last)) for a, b in self.pairs if a <= last and b >= lo]
-            for stretch in self.stretches:
-                middle += stretch.within(lo, last)
+            for span in self.repeating:
+                middle += span.within(lo, last)
             intervals += sorted(middle)
             lo = self.after.at
         if lo <= hi:
@@ -110,7 +110,7 @@ def build_history_from_trace(trace: Trace, atom: int, offset: int, mirrored: boo
         start, left, right = -(start + length - 1), right, left
         gaps = tuple(replace(gap, position=len(bits) - gap.position) for gap in reversed(gaps))
     history = _build_history(bits, start, left, right)
-    return _stretch(history, bits, start, gaps) if gaps else history
+    return _insert_gaps(history, bits, start, gaps) if gaps else history
 
 
 def _build_history(bits: list[int], start: int, left: int, right: int) -> AtomHistory:
@@ -123,13 +123,13 @@ def _build_history(bits: list[int], start: int, left: int, right: int) -> AtomHi
     return AtomHistory(tuple(find_runs(start, bits)), before, after)
 
 
-def _stretch(history: AtomHistory, bits: list[int], start: int, gaps: tuple[Gap, ...]) -> AtomHistory:
+def _insert_gaps(history: AtomHistory, bits: list[int], start: int, gaps: tuple[Gap, ...]) -> AtomHistory:
     """Return the history with what was left out in gaps: everything from a gap on is later by its length.
 
     Around a gap everything repeats, for long enough that the period of a tail that reaches across it divides that of
     the gap."""
     pairs: list[Pair] = []
-    stretches: list[Stretch] = []
+    repeating: list[RepeatingRange] = []
     rest: Iterable[Pair] = history.pairs
     later: list[tuple[int, int]] = []
     for gap in gaps:
@@ -139,7 +139,7 @@ def _stretch(history: AtomHistory, bits: list[int], start: int, gaps: tuple[Gap,
         rest = [(max(lo, at), hi) for lo, hi in rest if hi >= at]
         length = gap.period * gap.times
         pattern = _shorten_pattern(bits[gap.position : gap.position + gap.period])
-        stretches.append(Stretch(at + moved, at + moved + length - 1, pattern))
+        repeating.append(RepeatingRange(at + moved, at + moved + length - 1, pattern))
         later.append((at, length))
 
     def move(time: int) -> int:
@@ -149,7 +149,7 @@ def _stretch(history: AtomHistory, bits: list[int], start: int, gaps: tuple[Gap,
         (*pairs, *((move(lo), move(hi)) for lo, hi in rest)),
         PeriodicTail(move(history.before.at), history.before.anchor, history.before.bits),
         PeriodicTail(move(history.after.at), move(history.after.anchor), history.after.bits),
-        tuple(stretches),
+        tuple(repeating),
     )
 
 

@@ -13,7 +13,7 @@ MOST_WINDOWS = 500_000
 #: How many choices a search time point by time point tries before another method takes over.
 FEW_CHOICES = 200
 
-#: What repeats is listed for at most so many time points.
+#: The most time points for which atoms that repeat are listed.
 MOST_LISTED = 10_000_000
 
 #: Seconds between two progress messages.
