@@ -22,6 +22,9 @@ from tidelog.timeline.interval import INF
 
 _TYPES = "str, int, float, Decimal, Fraction, bool, date, datetime, or numpy's types for these"
 
+#: The types of constants.
+_CONSTANTS = frozenset((str, Fraction))
+
 
 def read_fact_object(fact: Fact) -> tuple[Fact, bool]:
     """Return a fact with constants as arguments and rational times, and whether a time of it was a date.
@@ -32,7 +35,7 @@ def read_fact_object(fact: Fact) -> tuple[Fact, bool]:
     ((Fraction(1, 1), Fraction(1, 10), 'true'), '1/2')
     """
     dated = False
-    if not all(type(value) in (str, Fraction) for value in fact.args):
+    if not _CONSTANTS.issuperset(map(type, fact.args)):
         fact = replace(fact, args=tuple(to_value(value, fact.predicate) for value in fact.args))
     ends = fact.interval.lo, fact.interval.hi
     if not all(type(end) is Fraction or end in (INF, -INF) for end in ends):
