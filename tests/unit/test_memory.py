@@ -201,6 +201,14 @@ def test_theorem_15_with_a_root_that_is_an_integer() -> None:
     assert fine.facts == int(36 * 9 * 4 ** (2 + 0.5e-9) * found.form.predicates * 3)
 
 
+def test_theorem_15_with_a_single_rule() -> None:
+    # Every power of 1 is 1, also one with a fraction as exponent, for which the search for enough digits never ended.
+    program = tl.Program.parse("Q(X) :- Diamondminus[0,5] R(X, _).")
+    found = bounds(program, "Q", StreamProfile(objects=2, every=Fraction(1, 10), step=Fraction(1, 10)))
+    assert found.form.rules == 1
+    assert found.bounded.facts == 36 * 9 * found.form.predicates * 2**2
+
+
 def test_a_bound_with_very_many_digits() -> None:
     program = tl.Program.parse("Q(X) :- P(X), Diamondminus[1s,2h] R(X).  Q(X) :- Diamondminus[0,1d] Q(X).")
     found = bounds(program, "Q", StreamProfile(objects=100, every=Fraction(1))).bounded
@@ -216,6 +224,20 @@ def test_beyond_the_literature_there_are_only_the_reasoners_own_bounds(rule: str
     assert found.bounded.reason
     assert found.held_generic
     assert found.held_generic.facts
+
+
+@pytest.mark.parametrize(
+    ("rule", "bounded"),
+    [
+        ("Q(X) :- count[0,5]{ R(X, _) } >= 2.", False),
+        ("Q(X) :- S(X, V), Diamondminus[0,5] V2(X, V).  V2(X, W) :- R(X, V), W = V + 1.", False),
+        ("Q(X) :- Diamondminus[0,5] S(X).  S(X) :- R(X, V), V * 2 > 3.", True),
+    ],
+)
+def test_rows_and_computed_values_have_no_bound(rule: str, bounded: bool) -> None:
+    found = bounds(tl.Program.parse(rule), "Q", StreamProfile(objects=2, every=Fraction(1, 10)))
+    assert found.held_generic
+    assert (found.held_generic.reason is None) == bounded
 
 
 @pytest.mark.parametrize("rule", ["Q :- Diamondplus[0,inf) P.", "Q :- P, not Q."])

@@ -267,7 +267,7 @@ def _floor_of_power(factor: Fraction, base: int, exponent: Fraction) -> int:
     158
     """
     root, times = _take_root(base)
-    exponent *= times
+    exponent = exponent * times if root > 1 else Fraction(1)
     if exponent.denominator == 1:
         return floor(factor * Fraction(root) ** exponent.numerator)
     # The power is irrational, so that enough digits tell which integers it is between.

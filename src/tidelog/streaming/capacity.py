@@ -20,6 +20,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from tidelog.analysis.memory_bounds import Bound, MemoryBounds, StreamProfile, greatest_common_divisor
+from tidelog.analysis.predicate_graph import find_needed_rules
 from tidelog.analysis.rule_ranges import range_ends
 from tidelog.compiler.choose_grid import find_grid
 from tidelog.compiler.compiled_program import CompiledProgram, Target
@@ -27,8 +28,9 @@ from tidelog.compiler.flat_rules import FlatRule, Op
 from tidelog.compiler.passes import check_program
 from tidelog.compiler.validate import choose_timeline
 from tidelog.errors import TidelogError
+from tidelog.language.bindings import rule_aggregates
 from tidelog.language.program import Program
-from tidelog.language.syntax import Variable
+from tidelog.language.syntax import Condition, Rule, Variable
 from tidelog.streaming.compiled_query import choose_memory, compile_query
 from tidelog.timeline.grid import LIMIT, POS_INF
 from tidelog.timeline.interval import TimelineName
@@ -55,6 +57,8 @@ def _compute_capacity(
         form = compile_query(program, query, grid, bounded)
     except TidelogError as refusal:
         return Bound(reason=refusal.diagnostics[0].message)
+    if any(_holds_more(program.rules[place]) for place in find_needed_rules(program.rules, [query])):
+        return Bound(reason="rows of aggregates and computed values are held as well, however many there are")
     begins = _find_latest_beginnings(form)
     passing = set(form.transient)
     kept = [name for name in form.names if name not in passing]
@@ -69,6 +73,13 @@ def _compute_capacity(
     # One more lies across the beginning of the span, and one begins right at its end.
     counts = {name: {0: Fraction(floor(spans[name] / every) + 2)} for name in kept}
     return _format_bound(_add_up(_times_power(counts[name], form.arities[name]) for name in kept), None, stream)
+
+
+def _holds_more(rule: Rule) -> bool:
+    """Return whether a rule has an aggregate, or computes values, which are none of the objects of the facts."""
+    return bool(rule_aggregates(rule)) or any(
+        isinstance(literal, Condition) and literal.op == "=" for literal in rule.body
+    )
 
 
 def _find_multiples(program: Program, timeline: TimelineName | None) -> Iterator[Fraction]:
