@@ -220,7 +220,7 @@ def run(
                         meta[RECURSION_NEWS] += n_pieces
                 preds[pred, LATEST] = max(preds[pred, LATEST], hi)
                 if stands:
-                    begin_standing(atom, preds, atoms, iv, agenda)
+                    begin_standing(atom, lo, preds, atoms, iv, agenda)
             position += 3 + arity
         else:
             atom = queue[position + 3]

@@ -74,10 +74,15 @@ def end_begun_standing(atom: int, preds: Array, atoms: Array, iv: Array, agenda:
 
 
 @inlined_kernel
-def begin_standing(atom: int, preds: Array, atoms: Array, iv: Array, agenda: Agenda) -> None:
-    """Let a fact stand that holds where it is evaluated now; if it holds later anyway, derive it again each time."""
+def begin_standing(atom: int, lo: int, preds: Array, atoms: Array, iv: Array, agenda: Agenda) -> None:
+    """Let a fact stand that holds where it is evaluated now, as a record says that begins at `lo`.
+
+    If it holds later anyway, or held beyond what was known before for another reason, derive it again each time: that
+    reason may be forgotten by now, so the fact could not be derived again if something else ended it here.
+    """
     last = atoms[atom, START] + atoms[atom, LENGTH] - 1
-    if iv[last, 1] == preds[atoms[atom, PRED], AIM]:
+    known = preds[atoms[atom, PRED], KNOWN_TO]
+    if iv[last, 1] == preds[atoms[atom, PRED], AIM] and (lo <= known + 1 or iv[last, 0] > known):
         iv[last, 1] = STANDING_END
     elif iv[last, 1] != STANDING_END:
         add(atom, AGAIN, agenda)
