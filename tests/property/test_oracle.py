@@ -196,6 +196,16 @@ def test_the_judge_notices(lines: list[str]) -> None:
         assert bool(found) == wrong
 
 
+def test_the_judge_tells_a_fact_that_ends_at_the_start_of_what_repeats_from_one_that_ends_before_it() -> None:
+    def complaints(fact: str) -> list[str]:
+        claim = read_claim([fact, "% repeats every 1 before 1: B(k)@(0,1)"])
+        return [*find_form_complaints(claim, 2, integer=False)]
+
+    assert not complaints("B(k)@(0,1]")
+    assert complaints("B(k)@(0,1)")
+    assert complaints("B(k)@1/4")
+
+
 def has_numbers(rules: Sequence[Rule]) -> bool:
     """Whether rules have conditions, or recursion through time: then `numeric_oracle` judges."""
     try:

@@ -267,16 +267,19 @@ def find_form_complaints(claim: Claim, denominator: int, *, integer: bool) -> It
             yield from find_period_complaints(key, period, 1 if integer else 2)
             if start - every not in begin:
                 yield f"{format_key(key)} does not begin at {backward[0].start - backward[0].every}"
-            # A fact may reach across: before a start that is open, the last round runs on into it.
-            if any(
-                fact.interval.hi <= backward[0].start and fact.interval.lo < backward[0].start for fact in own.facts
-            ):
+            # A fact may reach across: the last round may be the beginning of a longer stretch, up to the start itself.
+            if any(is_before(fact.interval, backward[0].start) for fact in own.facts):
                 yield f"facts of {format_key(key)} before {backward[0].start}"
             following = min((cell for cell in begin if cell > start - every), default=None)
             later = not forward and following is not None and following + every < scope.last
             if later and all(at[cell] == at[cell - every] for cell in range(start, (following or 0) + every)):
                 end = scope.time((following or 0) + every)
                 yield f"{format_key(key)} repeats before {end}, after {backward[0].start}"
+
+
+def is_before(interval: Interval, time: Fraction) -> bool:
+    """Return whether an interval ends before a time, or right before it."""
+    return interval.hi < time or (interval.hi == time and not interval.hi_closed)
 
 
 def find_period_complaints(key: Key, period: list[int], tick: int) -> Iterator[str]:
