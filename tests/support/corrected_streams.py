@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import tidelog as tl
 from examine import parse_case
@@ -19,6 +20,7 @@ from formula_parts import head_predicates
 from strategies import Case
 from tidelog.language.fact_text import format_fact
 from tidelog.language.syntax import Fact
+from tidelog.streaming import joined_steps, query_evaluation
 from tidelog.timeline.interval import INF, Interval, Time, TimelineName
 
 
@@ -250,8 +252,10 @@ def describe(where: str, expected: set[Fact], found: set[Fact]) -> str:
 def examine_corrections(case: Case, seed: int) -> Iterator[str]:
     """What is wrong with the corrections of a random history over a program."""
     history = draw_history(case, seed)
+    words = 16 if seed % 2 else query_evaluation.WORDS_PER_STEP
     if history is not None:
-        yield from complaints(parse_case(case).program, history)
+        with patch.object(joined_steps, "WORDS_PER_STEP", words):
+            yield from complaints(parse_case(case).program, history)
 
 
 def describe_history(found: str, case: Case, seed: int) -> str:

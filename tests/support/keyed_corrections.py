@@ -10,7 +10,7 @@ import tidelog as tl
 from corrected_streams import Arrival, History, Operation, complaints, draw_operation, format_history, shift
 from strategies import Case, Features
 from tidelog.language.syntax import Fact
-from tidelog.streaming import query_evaluation
+from tidelog.streaming import joined_steps, query_evaluation
 from tidelog.timeline.interval import Interval
 
 #: Rules by the predicate that they derive; all are local by their first variable.
@@ -113,12 +113,14 @@ def draw_keyed_history(case: Case, seed: int) -> History:
 def examine_keyed_corrections(seed: int, *, numeric: bool) -> str:
     """What is wrong with the corrections of a random program that falls apart by a key; an empty text if nothing is.
 
-    In half of the runs, constants get new numbers as often as possible.
+    In half of the runs, constants get new numbers as often as possible; in others, few records are taken in one step.
     """
     case = keyed_case(seed, numeric=numeric, integer=seed % 3 == 0)
     history = draw_keyed_history(case, seed)
+    names = -(10**6) if seed % 2 else query_evaluation.MANY_NAMES
+    words = (8, 16, 64, query_evaluation.WORDS_PER_STEP)[seed // 2 % 4]
     try:
-        with patch.object(query_evaluation, "MANY_NAMES", -(10**6) if seed % 2 else query_evaluation.MANY_NAMES):
+        with patch.object(query_evaluation, "MANY_NAMES", names), patch.object(joined_steps, "WORDS_PER_STEP", words):
             return next(complaints(tl.Program(case.rules, case.features.timeline), history), "")
     except tl.TidelogError as error:
         if {diagnostic.code for diagnostic in error.diagnostics} <= {"TL311", "TL312", "TL313"}:

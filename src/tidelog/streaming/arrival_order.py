@@ -79,7 +79,7 @@ class Arrived:
         """Return some insertions as rows."""
         found: Relations = {}
         numbers = self.relation[arrivals]
-        for number in np.unique(numbers).tolist():
+        for number in np.flatnonzero(np.bincount(numbers)).tolist():
             rows = self.relations[number].select(self.row[arrivals[numbers == number]])
             found[rows.predicate, rows.arity] = rows
         return found
@@ -109,9 +109,11 @@ def arrange_arrivals(
     seen = np.maximum.accumulate(np.maximum(moment, max(stand.now, stand.seen)))
     clock = np.maximum.accumulate(np.maximum(np.where(left_out, NEG_INF, moment), stand.now))
     # Deletions that come before everything else wait for the first step.
-    kept = ~left_out
-    relation, row, order, lo = relation[kept], row[kept], order[arrival][kept], lo[kept]
-    deleted, seen, clock = deleted[kept], seen[kept], clock[kept]
+    order = order[arrival]
+    if left_out.any():
+        kept = ~left_out
+        relation, row, order, lo, start = relation[kept], row[kept], order[kept], lo[kept], start[kept]
+        deleted, seen, clock = deleted[kept], seen[kept], clock[kept]
     clock = np.maximum(clock, clock[clock > NEG_INF].min(initial=POS_INF))
     turn = clock if length == 0 else -(-clock // length)
     begins = np.flatnonzero(np.append(True, turn[1:] != turn[:-1])) if len(turn) else none
@@ -119,7 +121,6 @@ def arrange_arrivals(
     # The frontier before a step is that of the step before it.
     before = np.append(NEG_INF, clock[ends[:-1] - 1] - 1 - stand.longest)[: len(begins)]
     behind = lo <= np.repeat(np.maximum(before, stand.frontier), ends - begins)
-    start = start[kept]
     hard = deleted | (start < seen - corrections.reach)
     if corrections.can_begin_elsewhere:
         # A fact that comes out of order may be the first one, once those before it are withdrawn.

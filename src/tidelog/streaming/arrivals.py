@@ -107,7 +107,9 @@ def is_out_of_order(corrections: Corrections, rows: Relations, delay: int) -> bo
     """Return whether it is plain that some rows come later than a delay, long after others of their kind."""
     for relation in rows.values():
         order, starts = order_of(relation), corrections.start_positions(relation)
-        if (order[1:] > order[:-1]).all() and (np.maximum.accumulate(starts) - starts > delay).any():
+        if (starts[1:] >= starts[:-1]).all() or not (order[1:] > order[:-1]).all():
+            continue
+        if (np.maximum.accumulate(starts) - starts > delay).any():
             return True
     return False
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import lcm
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -37,7 +37,15 @@ from tidelog.streaming.arrivals import (
     split_deletions,
 )
 from tidelog.streaming.checkpoints import BYTES_PER_ROW
-from tidelog.streaming.correction_windows import UNLIMITED, LateRows, Window, evaluate_window, plan_window
+from tidelog.streaming.correction_windows import (
+    UNLIMITED,
+    GivenSteps,
+    LateRows,
+    Window,
+    evaluate_window,
+    give_window,
+    plan_window,
+)
 from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.feeding import give_steps
 from tidelog.streaming.joined_steps import plan_joined_steps, run_joined
@@ -270,19 +278,16 @@ def feed_corrections(
             rows = _take_background(reasoner, corrections, rows[0]), rows[1]
         feed = Feed(reasoner, corrections, rows, length, last, Stand.of(evaluation), reasoner.version)
         seen = [int(corrections.start_positions(r).max(initial=NEG_INF)) for r in rows[0].values()]
-        for record in _feed_rows(feed):
-            yield record
-            if feed.is_outdated:
-                break
-        else:
+        last_given = yield from _feed_rows(feed)
+        if last_given is None:
             evaluation.seen = max(evaluation.seen, int(evaluation.at[NOW]), *seen)
             break
-        after = feed.arrived.order[: feed.arrived.end_of(record.position)].max(initial=-1)
+        after = feed.arrived.order[: feed.arrived.end_of(last_given.position)].max(initial=-1)
         data = select_rows(data, {key: order_of(r) > after for key, r in data.relations.items()})
     corrections.forget_names()
 
 
-def _feed_rows(feed: Feed) -> Iterator[ChangeStep]:
+def _feed_rows(feed: Feed) -> GivenSteps:
     """Take all steps of a feed, as in a stream without corrections if nothing is to be corrected."""
     corrections, (inserted, deleted) = feed.corrections, feed.rows
     evaluation, longest = corrections.evaluation, feed.stand.longest
@@ -290,9 +295,8 @@ def _feed_rows(feed: Feed) -> Iterator[ChangeStep]:
         whole = corrections.as_dataset(inserted)
         batch = evaluation.batch(whole, evaluation.clock, feed.length, feed.last, delay=longest, merged=feed.is_merged)
         if not (batch.late or corrections.starts_before(inserted)):
-            yield from _feed_in_order(feed, batch, inserted, 0)
-            return
-    yield from _feed_by_step(feed)
+            return (yield from _feed_in_order(feed, batch, inserted, 0))
+    return (yield from _feed_by_step(feed))
 
 
 def _take_background(reasoner: Reasoner, corrections: Corrections, rows: Relations) -> Relations:
@@ -306,26 +310,28 @@ def _take_background(reasoner: Reasoner, corrections: Corrections, rows: Relatio
     return {key: left for key, r in rows.items() if len(left := r.select(order_of(r) >= first))}
 
 
-def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
+def _feed_by_step(feed: Feed) -> GivenSteps:
     """Take steps with corrections one by one, and those between them together."""
     arrived, corrections = feed.arrived, feed.corrections
     place, count = 0, len(arrived.begins)
     if count and arrived.clock[0] == POS_INF:  # there are only deletions, and the clock has not begun
         arrivals, _ = arrived.select(0, len(arrived.clock), corrections)
         corrections.delete(arrivals.deleted, Touched())
-        return
+        return None
     may_speculate = True
+    step: ChangeStep | None = None
     while place < count:
         window = feed.find_window(place) if may_speculate else None
         if window is not None:
-            yield from _give_window(feed.reasoner, window)
+            step = yield from give_window(feed.reasoner, window)
             place += window.given
             may_speculate = window.given == len(window.clocks)
         elif arrived.is_special[place] or corrections.is_special:
             began = perf_counter_ns()
             end = int(arrived.ends[place])
             arrivals, late = arrived.select(int(arrived.begins[place]), end, corrections)
-            yield _take_step(feed.reasoner, corrections, int(arrived.clock[end - 1]), False, arrivals, late, began)
+            step = _take_step(feed.reasoner, corrections, int(arrived.clock[end - 1]), False, arrivals, late, began)
+            yield step
             place += 1
         else:
             special = np.flatnonzero(arrived.is_special[place:])
@@ -335,26 +341,14 @@ def _feed_by_step(feed: Feed) -> Iterator[ChangeStep]:
             evaluation = corrections.evaluation
             whole = corrections.as_dataset(rows)
             batch = evaluation.batch(whole, evaluation.clock, feed.length, delay=UNLIMITED, merged=feed.is_merged)
-            yield from _feed_in_order(feed, batch, rows, first)
+            step = yield from _feed_in_order(feed, batch, rows, first)
             place = stop
         if feed.is_outdated:
-            return
+            return step
+    return None
 
 
-def _give_window(reasoner: Reasoner, window: Window) -> Iterator[ChangeStep]:
-    """Yield the steps of a window; stop if the caller has used the reasoner between them, and will do so again."""
-    reasoner.speculation = window if len(window.clocks) > 1 else None
-    try:
-        for step in window.give_steps(reasoner):
-            yield step
-            if reasoner.speculation is not window and window.given < len(window.clocks):
-                return
-    finally:
-        if reasoner.speculation is window:
-            reasoner.roll_back()
-
-
-def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> Iterator[ChangeStep]:
+def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> GivenSteps:
     """Take steps without corrections, many in one call while rolling back stays cheap.
 
     `rows` are those of the batch, which begin to arrive after `arrival` others of the feed. Unlike in `feed_in_order`,
@@ -374,10 +368,8 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
         stop = plan(batch, done, held) if may_speculate else done + 1
         mark = (known or mark_evaluation(evaluation, numbers=True)) if stop > done + 1 else None
         known = None
-        if mark and joins:
-            found, taken, violated = run_joined(evaluation, batch, done, stop)
-        else:
-            found, taken, stop, violated = evaluation.run(batch.todo, done, stop)
+        run = partial(run_joined, evaluation, batch) if mark and joins else partial(evaluation.run, batch.todo)
+        found, taken, stop, violated = run(done, stop)
         ahead = AheadInOrder(feed, batch, by_start or rows, arrival, mark, found, taken, done, done)
         if mark:
             reasoner.speculation = ahead
@@ -392,7 +384,7 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
                     reasoner.fact_log.add_changes(step.answers, ())
                 yield step
                 if feed.is_outdated:
-                    return
+                    return step
                 if mark and reasoner.speculation is not ahead and done < stop:
                     may_speculate = False  # the caller used the reasoner between steps and will do so again
                     break
@@ -401,6 +393,7 @@ def _feed_in_order(feed: Feed, batch: Batch, rows: Relations, arrival: int) -> I
                 reasoner.roll_back()
         if done == stop and (new := corrections.note_violation(violated)):
             raise new
+    return None
 
 
 @dataclass

@@ -9,7 +9,7 @@ with late facts in a second step are evaluated in a second round, with all of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tidelog.data.relation import join_relations
 from tidelog.engine.fact_store import Rows
 from tidelog.engine.store_tables import ARITY, Array, Number
-from tidelog.engine.stream_kernel import ANSWERS_END, CLOSED, NOW, Todo
+from tidelog.engine.stream_kernel import CLOSED, NOW, Todo
 from tidelog.errors import TidelogError
 from tidelog.jit import kernel
 from tidelog.streaming.answer_changes import ChangeStep
@@ -30,7 +30,7 @@ from tidelog.streaming.arrival_order import Arrived
 from tidelog.streaming.arrivals import Relations
 from tidelog.streaming.corrections import Corrections
 from tidelog.streaming.feeding import NO_FACTS
-from tidelog.streaming.joined_steps import Found, find_ends, repeat_record
+from tidelog.streaming.joined_steps import Found, find_ends, find_pieces, repeat_records, run_steps
 from tidelog.streaming.key_replay import (
     KeyPlan,
     Part,
@@ -41,6 +41,7 @@ from tidelog.streaming.key_replay import (
     mark_keys,
     replace_answers,
     select_answers,
+    select_rows_of_keys,
 )
 from tidelog.streaming.marks import Mark, go_back, mark_evaluation
 from tidelog.streaming.step_layout import Clock, join_steps
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+#: Steps of a feed; in the end the last of them, if the caller has used the reasoner after it.
+GivenSteps = Generator[ChangeStep, None, ChangeStep | None]
 #: The most steps, rows and keys with late facts in a window, and the most corrections of one key.
 MAX_STEPS, MAX_ROWS, MAX_KEYS, MAX_ROUNDS = 1 << 13, 1 << 17, 1 << 11, 8
 #: Late facts that are looked at together, since windows often end soon.
@@ -189,6 +192,20 @@ class Window:
             yield step
 
 
+def give_window(reasoner: Reasoner, window: Window) -> GivenSteps:
+    """Yield the steps of a window; stop if the caller has used the reasoner between them, and will do so again."""
+    reasoner.speculation = window if len(window.clocks) > 1 else None
+    try:
+        for step in window.give_steps(reasoner):
+            yield step
+            if reasoner.speculation is not window and window.given < len(window.clocks):
+                return step
+    finally:
+        if reasoner.speculation is window:
+            reasoner.roll_back()
+    return step
+
+
 @dataclass(frozen=True)
 class WindowChanges:
     """The answers that a window takes back and adds, with where those of each step begin.
@@ -233,20 +250,26 @@ def evaluate_window(
         return None
     complete_evaluation(evaluation)
     before = mark_evaluation(evaluation, numbers=True)
+    together, last = batch, np.arange(len(clocks))
     if evaluation.numbers is not None:
         # Aggregations cost much in every step: as in a stream without corrections, take many at once.
-        batch = join_steps(batch, np.array([len(clocks) - 1]))
+        last = find_pieces(batch.todo.record_ends)
+        together, batch = join_steps(batch, last), join_steps(batch, last[-1:])
     begin = evaluation.at.copy()
     place, rounds = len(corrections.checkpoints) - 1, []
     try:
-        found, taken = _run_steps(evaluation, batch.todo)
+        found, taken, _ = run_steps(evaluation, together.todo)
         complete_evaluation(evaluation)
         if plan.rounds:
             first_late = min(int(corrections.first_positions(r).min()) for r in late_rows.values())
             place = find_base(corrections, set(plan.rounds[0]), first_late, POS_INF)
+            # The keys of later rounds are among those of the first one.
+            wanted = mark_keys(evaluation, plan.rounds[0])
+            known = corrections.ledger.select_keys(corrections.checkpoints[place].epoch, keys.arguments, wanted)
+            todo = _select_steps(corrections, keys, wanted, batch.todo, {})
         for steps in plan.rounds:
             mine = arrived.gather(late.select(steps, plan.first, plan.stop))
-            again = _evaluate_again(corrections, keys, place, steps, mine, batch.todo, begin)
+            again = _evaluate_again(corrections, keys, place, steps, known, mine, todo, begin)
             if again is None or not is_same_position(again.part.at, evaluation.at):
                 go_back(evaluation, before)
                 return None
@@ -258,7 +281,7 @@ def evaluate_window(
         ended = find_ends(evaluation, clocks, begin)
         found = found.place(ended)
         rounds = [replace(again, found=again.found.place(ended)) for again in rounds]
-        taken = repeat_record(taken[-1], len(clocks))
+        taken = repeat_records(taken, np.diff(last, prepend=-1))
     for again in rounds:
         again.part.replace_in(evaluation, keys, mark_keys(evaluation, again.steps))
     changes = _compare(corrections, keys, plan.first, place, found, rounds, len(clocks))
@@ -266,32 +289,23 @@ def evaluate_window(
     return Window(corrections, arrived, plan, before, changes, taken, clocks, rows, late_rows, place, words)
 
 
-def _run_steps(evaluation: Evaluation, todo: Todo) -> tuple[Found, Int64s]:
-    """Take steps; return the answers and the records of all of them."""
-    parts, steps, records, done, count = [], [], [], 0, len(todo.clocks)
-    while done < count:
-        found, taken, stop, _ = evaluation.run(todo, done, count)
-        taken = taken[done:stop]
-        parts.append(found.rows(0, len(found.lo)))
-        steps.append(np.repeat(np.arange(done, stop), np.diff(taken[:, ANSWERS_END], prepend=0)))
-        records.append(taken)
-        done = stop
-    return Found(Rows.concatenate(parts, evaluation.task.arity), np.concatenate(steps)), np.concatenate(records)
-
-
 def _evaluate_again(
     corrections: Corrections,
     plan: KeyPlan,
     place: int,
     steps: dict[int, int],
+    known: Relations,
     late: Relations,
     todo: Todo,
     begin: Int64s,
 ) -> Round | None:
-    """Evaluate the steps for some keys, with their late facts in place; None if that is not possible."""
+    """Evaluate the steps for some keys, with their late facts in place; None if that is not possible.
+
+    `known` are the assertions since the checkpoint of these keys, and perhaps of others.
+    """
     evaluation, base = corrections.evaluation, corrections.checkpoints[place]
     wanted = mark_keys(evaluation, steps)
-    rows, ahead = corrections.ledger.select_keys(base.epoch, plan.arguments, wanted), {}
+    rows, ahead = select_rows_of_keys(known, plan, wanted), {}
     for key, relation in late.items():
         begun = corrections.first_positions(relation) <= begin[NOW]
         if begun.any():
@@ -306,7 +320,7 @@ def _evaluate_again(
         complete_evaluation(evaluation)
         if not is_same_position(evaluation.at, begin):
             return None
-        found, _ = _run_steps(evaluation, own)
+        found, _, _ = run_steps(evaluation, own)
         complete_evaluation(evaluation)
         result = Part(part, evaluation.at.copy(), evaluation.numbers, earlier)
     wanted = mark_keys(evaluation, steps)

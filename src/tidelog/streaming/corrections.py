@@ -161,14 +161,10 @@ class Corrections:
         at = self.evaluation.at
         now, over = int(at[NOW]), bool(at[CLOSED] >= at[NOW])
         result = self.take(now, over, Arrivals({}, {})) if self.is_outdated else None
-        changes = result.changes if result else None
         found, violated = self.run_rows(self.ledger.take_due(POS_INF, self.epoch), now, over)
-        return StepResult(
-            changes.add(found) if changes else Difference.of_added(found),
-            0,
-            self.evaluation.held,
-            (result.violated if result else None) or self.note_violation(violated),
-        )
+        changes = result.changes.add(found) if result else Difference.of_added(found)
+        violated = (result.violated if result else None) or self.note_violation(violated)
+        return StepResult(changes, 0, self.evaluation.held, violated)
 
     def begin(self, rows: Relations) -> int:
         """Take facts that hold before time begins, which cannot be corrected; return how many."""

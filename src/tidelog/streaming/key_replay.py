@@ -133,6 +133,17 @@ def select_answers(answers: TimedRows, plan: KeyPlan, wanted: Bools) -> TimedRow
     return TimedRows(answers.rows.where(wanted[answers.rows.args[plan.answer]]), answers.denominator)
 
 
+def select_rows_of_keys(rows: Relations, plan: KeyPlan, wanted: Bools) -> Relations:
+    """Return the rows of some keys, and those that belong to all keys."""
+    found: Relations = {}
+    for key, relation in rows.items():
+        position = plan.arguments[key]
+        mine = relation if position is None else relation.select(wanted[relation.args[position]])
+        if len(mine):
+            found[key] = mine
+    return found
+
+
 def replace_answers(corrections: Corrections, plan: KeyPlan, place: int, keys: set[int], answers: TimedRows) -> None:
     """Replace the answers of some keys since a checkpoint, each in the epoch in which it would have been given.
 

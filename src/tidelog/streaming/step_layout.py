@@ -66,27 +66,33 @@ class Batch:
 
 def merge_steps(batch: Batch, words: int) -> Batch:
     """Return the same facts in fewer steps, each of about as many words of records, or of one time if it has more."""
-    if len(batch.counts) < 2:
-        return batch
-    group = batch.todo.record_ends // words
-    return join_steps(batch, np.flatnonzero(np.append(group[1:] != group[:-1], True)))
+    return batch if len(batch.counts) < 2 else join_steps(batch, find_last_steps(batch.todo.record_ends, words))
+
+
+def find_last_steps(record_ends: Int64s, words: int) -> Int64s:
+    """Return the steps with which groups end that have about as many words of records, or one step if it has more."""
+    group = record_ends // words
+    return np.flatnonzero(np.append(group[1:] != group[:-1], True))
 
 
 def join_steps(batch: Batch, last: Int64s) -> Batch:
-    """Return the same facts in fewer steps; `last` are the present steps with which the new ones end."""
-    todo = batch.todo
+    """Return the same facts in fewer steps; `last` are the present steps with which the new ones end.
+
+    Steps after the last of these are left out.
+    """
+    todo, end = batch.todo, last[-1] + 1
     first = np.append(0, last[:-1] + 1)
     late: dict[int, list[FactGroup]] = {}
     for step, facts in batch.late.items():
         late.setdefault(int(np.searchsorted(last, step)), []).extend(facts)
     merged = todo._replace(
         clocks=todo.clocks[last],
-        lasts=np.maximum.reduceat(todo.lasts, first),
+        lasts=np.maximum.reduceat(todo.lasts[:end], first),
         over=todo.over[last],
         record_ends=todo.record_ends[last],
         time_ends=todo.time_ends[last],
     )
-    return replace(batch, todo=merged, counts=np.add.reduceat(batch.counts, first), late=late)
+    return replace(batch, todo=merged, counts=np.add.reduceat(batch.counts[:end], first), late=late)
 
 
 @kernel
