@@ -267,6 +267,15 @@ def test_a_recursion_without_a_beginning_is_refused_in_every_call(call: Callable
             call(reasoner)
 
 
+def test_a_recursion_that_no_fact_begins_is_refused_with_a_way_out() -> None:
+    program = tl.Program.parse("P :- not Diamondminus[1,1] P.")
+    with pytest.raises(tl.TidelogError, match=r"help: add a condition that begins at some time; .* `tidelog stable`"):
+        tl.materialise(program, tl.Dataset.parse("Q@3"))
+    assert tl.stable_models(program, tl.Dataset.parse("Q@3")).satisfiable
+    begun = tl.materialise(tl.Program.parse("P :- E, not Diamondminus[1,1] P."), tl.Dataset.parse("E@[3,5]"))
+    assert str(begun) == "P@[3,4)\nP@5\n"
+
+
 @pytest.mark.parametrize("condition", ["not Diamondminus[1,4] E(X)", "count[1,4]{ E(X) } <= 0"])
 @pytest.mark.parametrize("end", [-7, 0, 1, 5])
 def test_a_recursion_without_a_beginning_that_ends_before_the_stream_begins_is_refused(

@@ -124,7 +124,8 @@ REASONING_CODES = (
         ),
         law="a recursion through negation or an aggregate is computed forward in time, from a time before which it is "
         "empty",
-        help="give the facts that the recursion reads a beginning",
+        help="add a condition that begins at some time; without aggregates, `tidelog stable` decides the rules over "
+        "the integers",
     ),
     DiagnosticEntry(
         "TL312",
