@@ -95,6 +95,23 @@ def test_deep_proofs_open_step_by_step(open_page: Open, signals: Path) -> None:
     page.wait_for_selector(".details .rule >> nth=2")
 
 
+def test_facts_of_a_proof_stand_apart_from_what_they_are(open_page: Open, tmp_path: Path) -> None:
+    turbines = ROOT / "examples" / "turbines"
+    answers_only = ("--query", "Overheated")
+    page = open_page(written(tmp_path, str(turbines / "overheated.dmtl"), str(turbines / "Reading.csv"), *answers_only))
+    page.focus("canvas")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".premises .badge")
+    gaps = page.locator(".premises .badge").evaluate_all(
+        """(all) => all.map((one) =>
+            one.getBoundingClientRect().left - one.previousElementSibling.getBoundingClientRect().right)"""
+    )
+    beside = [gap for gap in gaps if gap >= 0]  # the others begin a line of their own
+    assert beside
+    assert min(beside) >= 7
+
+
 def test_zooming_changes_what_is_drawn_and_all_comes_back(open_page: Open, signals: Path) -> None:
     page = open_page(signals)
     page.wait_for_timeout(100)
