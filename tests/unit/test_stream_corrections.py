@@ -285,6 +285,8 @@ def test_deletions_are_refused_without_corrections() -> None:
     reasoner = tl.Reasoner(tl.Program.parse(WINDOW), "Q")
     with pytest.raises(tl.TidelogError, match="--corrections 1h"):
         reasoner.push(0, ["-P(a)@0"])
+    with pytest.raises(tl.TidelogError, match="the facts are an object of type int"):
+        reasoner.push(0, 3)  # type: ignore[arg-type]
     with pytest.raises(tl.TidelogError, match="TL407"):
         tl.materialise(tl.Program.parse(WINDOW), tl.Dataset.parse("-P(a)@0"))
 

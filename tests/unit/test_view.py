@@ -252,9 +252,16 @@ def test_a_violated_constraint_leaves_the_view_unchanged_and_usable() -> None:
 
 def test_facts_that_do_not_fit_leave_the_view_unchanged_and_usable() -> None:
     view = make_view(HOT, f"High(a)@{2**59}\nOther(a)@1")
-    for wrong, code in (("High(a,b)@1", "TL102"), ("Other(a,b)@1", "TL102"), ("High(a)@1/1000", "TL204")):
+    for wrong, code in (
+        ("High(a,b)@1", "TL102"),
+        ("Other(a,b)@1", "TL102"),
+        ("High(a)@1/1000", "TL204"),
+        ("-High(a)@1", "with delete="),
+    ):
         with pytest.raises(tl.TidelogError, match=code):
             view.update(insert=["High(c)@1", wrong])
+    with pytest.raises(tl.TidelogError, match="the facts are an object of type int"):
+        view.update(insert=3)  # type: ignore[arg-type]
     check(view, HOT, f"High(a)@{2**59}")
     assert str(view.update(insert=["High(c)@1"])) == "+Hot(c)@[1,6]\n"
 

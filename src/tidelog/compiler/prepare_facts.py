@@ -81,7 +81,7 @@ class InputFormat:
             problem = f"the column `op` of {column.source} says which rows delete a fact"
         else:
             return
-        help = "a set of facts has no deletions: leave the facts out that do not hold; `tl.View` updates a model"
+        help = "a set of facts has no deletions: leave out what does not hold, or update a `tl.View` with delete="
         if self.engine == "stream":
             help = "say for how long corrections are taken: --corrections 1h, or corrections= in Python"
         raise TidelogError(Diagnostic("TL407", problem, help=help))

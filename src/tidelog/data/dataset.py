@@ -26,6 +26,7 @@ from tidelog.data.relation import (
     to_facts,
 )
 from tidelog.data.symbol_table import Symbols
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.syntax import Fact
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 from tidelog.timeline.interval import Interval
@@ -152,7 +153,7 @@ class Dataset:
         from tidelog.language.fact_text import parse_fact
 
         symbols = Symbols()
-        items = [facts] if isinstance(facts, str) else list(facts)
+        items = [facts] if isinstance(facts, str) else list_facts(facts)
         text = "\n".join(fact for fact in items if isinstance(fact, str))
         others: list[Any] = [fact for fact in items if not isinstance(fact, str)]
         objects = columns_from_facts(symbols, (f if isinstance(f, Fact) else parse_fact(f)[0] for f in others))
@@ -242,3 +243,12 @@ class Dataset:
     def as_columns(self) -> Columns:
         """Return the facts as columns, without the dictionary of their constants."""
         return Columns(self.denominator, self.dates, self.relations, self.numbers, zones=self.zones)
+
+
+def list_facts(facts: Iterable[str | Fact]) -> list[str | Fact]:
+    """Return facts as a list; raise TL201 for an object that has none."""
+    if isinstance(facts, Iterable):
+        return list(facts)
+    problem = f"the facts are an object of type {type(facts).__name__}"
+    help = 'pass text, "Reading(t1,90)@3", a list of facts, a dataset, or a table by predicate: {"Reading": table}'
+    raise TidelogError(Diagnostic("TL201", problem, help=help))

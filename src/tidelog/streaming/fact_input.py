@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from tidelog.compiler.prepare_facts import read_time_arguments
 from tidelog.data.data_frames import FactsLike, read_frames
-from tidelog.data.dataset import Dataset
+from tidelog.data.dataset import Dataset, list_facts
 from tidelog.errors import TidelogError
 from tidelog.language.fact_text import parse_fact
 from tidelog.language.program import Program
@@ -25,7 +25,7 @@ def read_facts(program: Program, pushed: FactsLike, clock: Time) -> Dataset:
     if isinstance(pushed, Mapping):
         data = read_time_arguments(program, read_frames(pushed))
         return data if isinstance(clock, float) else data.with_background_at(clock)
-    facts = list(pushed.splitlines() if isinstance(pushed, str) else pushed)
+    facts = pushed.splitlines() if isinstance(pushed, str) else list_facts(pushed)
     texts = [fact for fact in facts if isinstance(fact, str)]
     if len(texts) == len(facts) and program.temporal is None and not isinstance(clock, float):
         text = "\n".join(texts)
