@@ -54,6 +54,19 @@ def test_the_answers_as_they_stood_at_some_clock(rules: str, sh: Shell, form: st
     assert sh("as-of", f"log.{form}", "7").out == ""
 
 
+@pytest.mark.parametrize(
+    ("facts", "clock"), [("P(a)@2026-01-31\nP(a)@2026-02-01\n", "8"), ("P(a)@1\nP(a)@9\n", "2026-01-31")]
+)
+def test_a_clock_in_another_unit_than_the_log_is_refused(rules: str, sh: Shell, facts: str, clock: str) -> None:
+    Path("one.facts").write_text(facts)
+    assert (
+        sh("stream", rules, "--query", "Q", "--input", "one.facts", "--corrections", "10", "-o", "log.jsonl").code == 0
+    )
+    ran = sh("as-of", "log.jsonl", clock)
+    assert ran.code == 2
+    assert "TL209" in ran.err
+
+
 def test_a_log_of_text_does_not_say_when_changes_were_known(rules: str, sh: Shell) -> None:
     sh("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10", "-o", "log.txt")
     ran = sh("as-of", "log.txt", "8")

@@ -33,10 +33,13 @@ def as_of(log: str, time: Fraction, output: FactOutput, iso: bool | None) -> Non
       tidelog as-of log.jsonl 9
     """
     from tidelog.data.fact_sheet import build_fact_sheet, render_csv, render_parquet
+    from tidelog.data.time_units import require_same_unit
     from tidelog.streaming.alerts import render_alerts
     from tidelog.streaming.change_log import fold_changes, read_log, sort_answers
 
     changes, dates = read_log(log)
+    for change in changes[:1]:
+        require_same_unit(time, change.known, dates_before=dates)
     standing = sort_answers(fold_changes(changes, time))
     as_dates = dates if iso is None else iso
     if output.form == "csv":
