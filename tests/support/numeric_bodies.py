@@ -129,6 +129,12 @@ def bound_by(formula: Formula, outside: set[str]) -> set[str]:
     return found
 
 
+def bound_in_braces(formula: Formula, outside: set[str]) -> set[str]:
+    """The variables of the rule that braces in the groups of a formula bind, as their groups."""
+    bodies = [body for atom in binding_atoms(formula) if computes(Literal(atom)) for body in bodies_of(atom)]
+    return {name for body in bodies for one in body_aggregates(body) for name in brace_variables(one) & outside}
+
+
 def bodies_of(group: Atom) -> list[list[BodyLiteral]]:
     """The bodies of which one must hold for a group to hold."""
     assert isinstance(group, Group)
@@ -195,8 +201,10 @@ def solve_group(group: Atom, given: Binding, world: World) -> list[Solution]:
 
 
 def match_atom(atom: Atom, binding: Binding, world: World) -> Iterator[Binding]:
-    if computes(Literal(atom)):
-        yield from ({**binding, **found} for found, _ in solve_group(atom, binding, world))
+    if isinstance(atom, Group) and (computes(Literal(atom)) or not atom.predicate):  # as written, inside a group
+        for found, _ in solve_group(atom, binding, world):
+            if all(found.get(name, value) == value for name, value in binding.items()):
+                yield {**binding, **found}
         return
     for (predicate, args), vector in list(world.own.items()):
         if predicate != atom.predicate or 1 not in vector:
@@ -223,6 +231,7 @@ def solve_body(body: Iterable[BodyLiteral], given: Binding, world: World) -> lis
     for literal in pending:
         if isinstance(literal, Literal) and not literal.negated:
             bound |= bound_by(literal.formula, set(world.outside))
+            bound |= bound_in_braces(literal.formula, set(world.outside))
     solutions: list[Solution] = [(binding, world.scope.constant(True)) for binding in bindings]
     while ready := [literal for literal in pending if is_ready(literal, bound, world)]:
         # Aggregates come last: what is computed without them is bound then.

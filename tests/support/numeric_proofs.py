@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from formula_parts import computes, groups_of, variables_of
+from formula_parts import computes, groups_of, head_predicates, variables_of
 from judge import Claim
 from numeric_aggregates import Coarse, contributions, durations, group_bindings, rows_of, union, values_of
 from numeric_bodies import World, solve_body, take_condition
@@ -51,12 +51,13 @@ def is_numeric(rule: Rule) -> bool:
     return any(map(computes, rule.body))
 
 
-def conditions_of(body: Iterable[BodyLiteral]) -> Iterator[BodyLiteral]:
-    """The comparisons and conditions of a body, those inside groups included."""
+def conditions_of(body: Iterable[BodyLiteral], rules: Sequence[Rule]) -> Iterator[BodyLiteral]:
+    """The comparisons and conditions of a body, and those of the rules for its groups, which steps name."""
     for literal in body:
         if isinstance(literal, Literal):
-            for group in groups_of(literal.formula):
-                yield from (inner for inner in group.literals if not isinstance(inner, Literal))
+            names = {group.predicate for group in groups_of(literal.formula)}
+            bodies = [rule.body for rule in rules if head_predicates([rule]) & names]
+            yield from (inner for one in bodies for inner in one if not isinstance(inner, Literal))
         else:
             yield literal
 
@@ -106,7 +107,8 @@ class NumericChecker:
     def complaints_in(self, scope: Scope, step: ProofStep) -> Iterator[str]:
         assert step.rule is not None
         assert step.when is not None
-        model = self.with_groups(tables_of(self.claim.facts, scope).definite, body_aggregates(step.rule.body), scope)
+        conditions = list(conditions_of(step.rule.body, self.rules))
+        model = self.with_groups(tables_of(self.claim.facts, scope).definite, body_aggregates(conditions), scope)
         alone = tables_of(step.premises, scope).definite
         world = World(scope, alone, model).for_rule(step.rule)
         held = scope.constant(False)
@@ -120,7 +122,7 @@ class NumericChecker:
             yield f"does not follow by {step.rule.text} with {step.binding} from {named}"
         found = [(condition.value, condition.when) for condition in step.conditions if condition.value is not None]
         shown, direct = {value.aggregate for value, _ in found}, set(body_aggregates(step.rule.body))
-        if not direct <= shown <= set(body_aggregates(conditions_of(step.rule.body))):
+        if not direct <= shown <= set(body_aggregates(conditions)):
             yield "not every aggregate is shown"
         for value, when in found:
             times = step.when if value.aggregate in direct else when
@@ -148,7 +150,7 @@ class NumericChecker:
         """Yield what is wrong with the value of an aggregate and with its rows."""
         scope, aggregate = world.scope, value.aggregate
         places = [place for place, inside in enumerate(scope.of_interval(when, definite=False)) if inside]
-        (condition,) = [c for c in conditions_of(rule.body) if aggregate in body_aggregates([c])][:1]
+        (condition,) = [c for c in conditions_of(rule.body, self.rules) if aggregate in body_aggregates([c])][:1]
         assert isinstance(condition, Comparison | Condition)
         full: Binding = {**binding, **value.binding}
         if not world.group_of(aggregate) <= full.keys():
