@@ -43,12 +43,12 @@ class Shell:
 
 
 def start_command(folder: Path, *args: str) -> subprocess.Popen[bytes]:
+    """Start a command in a group of processes of its own."""
     script = "from tidelog.cli.main import main; main()"
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *args], cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=pipe
-    )
+    command = [sys.executable, "-c", script, *args]
+    return subprocess.Popen(command, cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
 
 
 def drop_compilation_notice(err: bytes) -> bytes:

