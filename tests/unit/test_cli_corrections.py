@@ -32,6 +32,13 @@ def test_changes_are_printed_and_unmatched_deletions_are_reported(rules: str, sh
     assert "1 deletion has found no fact to delete" in ran.err
 
 
+def test_facts_and_deletions_older_than_the_corrections_are_late(rules: str, sh: Shell) -> None:
+    Path("old.facts").write_text("R(z)@0\nP(a)@1\nP(a)@9\n-P(a)@1\nP(b)@5\n")
+    ran = sh("stream", rules, "--query", "Q", "--input", "old.facts", "--corrections", "5")
+    assert ran.err == "1 fact came too late; --late FILE keeps such facts, a longer --corrections H takes them\n"
+    assert "+Q(b)" in ran.out
+
+
 def test_json_and_csv_say_when_a_change_was_known(rules: str, sh: Shell) -> None:
     command = ("stream", rules, "--query", "Q", "--input", "data.facts", "--corrections", "10")
     found = [json.loads(line) for line in sh(*command, "--json").out.splitlines()]

@@ -129,6 +129,17 @@ def _feed_inputs(
     return None, False
 
 
+def _say_where_late_facts_go(session: StreamSession) -> str:
+    """Say where facts are that came too late, or which options keep and take such facts."""
+    output = session.output
+    if output.late:
+        return f"{'it is' if output.late_facts == 1 else 'they are'} in {output.late.name}"
+    if session.reasoner and session.reasoner.corrections:
+        return "--late FILE keeps such facts, a longer --corrections H takes them"
+    more = "" if session.options.delay else ", --delay D waits for facts that are late by up to D"
+    return f"--late FILE keeps such facts{more}"
+
+
 def _print_notes(session: StreamSession) -> None:
     """Say how many facts were late, how many rows had an undefined operation, and how many answers were silenced."""
     output = session.output
@@ -137,10 +148,7 @@ def _print_notes(session: StreamSession) -> None:
             f"{plural(undefined, 'row')} had an undefined operation, or text where a sum needs a number", err=True
         )
     if output.late_facts:
-        they_are = "it is" if output.late_facts == 1 else "they are"
-        where = f"{they_are} in {output.late.name}" if output.late else "--late FILE keeps such facts"
-        where += "" if session.options.delay or output.late else ", --delay D waits for facts that are late by up to D"
-        click.echo(f"{plural(output.late_facts, 'fact')} came too late; {where}", err=True)
+        click.echo(f"{plural(output.late_facts, 'fact')} came too late; {_say_where_late_facts_go(session)}", err=True)
     if unmatched := session.reasoner.unmatched_count if session.reasoner else 0:
         verb = "has" if unmatched == 1 else "have"
         click.echo(f"{plural(unmatched, 'deletion')} {verb} found no fact to delete", err=True)
