@@ -33,8 +33,7 @@ def batch_plans(
 
     data = data or Dataset()
     run = prepare_run(program, data, choose_queries(program, data, query), timeline=timeline)
-    plans = [plan for component in executed_plans(run.problem) for plan in component.plans]
-    return format_plans(run.compiled, plans)
+    return format_plans(run.compiled, executed_plans(run.problem))
 
 
 def stream_plans(

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine.fact_store import Rows, coalesce
+from tidelog.engine.fact_store import Rows
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tidelog.compiler.opcodes import Code
 from tidelog.engine import agenda, plan_machine, retention, store_tables
 from tidelog.engine.array_room import copy_agenda, copy_used, enlarge, leave_room
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.numeric.rows import Rows as Rows
 from tidelog.numeric.rows import has_few_atoms
 from tidelog.timeline.grid import NEG_INF, POS_INF
@@ -153,6 +154,20 @@ class Store:
             end = store_tables.pack(pred, columns, rows.lo, rows.hi, first, last, queue, 0)
             self.work(code, queue, end)
         self.preds[pred, store_tables.TRANSIENT] = False
+
+    def load(self, pred: int, rows: Rows) -> None:
+        """Insert maximal intervals of a predicate, sorted by arguments and time: faster than `insert` for a new one."""
+        if self.preds[pred, [store_tables.SIZE, store_tables.N_INDEXES]].any():
+            self.insert(pred, rows)
+            return
+        columns = np.ascontiguousarray(rows.args, np.int32)
+        count, room = map(int, store_tables.measure_atoms(columns, rows.lo))
+        self._make_room(atoms=count, args=count * len(columns), iv=room)
+        before = int(self.meta[store_tables.N_ATOMS])
+        store_tables.append_atoms(
+            pred, columns, rows.lo, rows.hi, self.preds, self.atoms, self.args, self.iv, self.meta
+        )
+        store_tables.enter_atoms(before, before + count, self.atoms, self.args, self.preds, self.table)
 
     def evaluate(self, plans: list[int], code: Code, windows: list[tuple[int, int]] | None = None) -> None:
         """Evaluate whole plans, each at all times or in its window, and everything that their results trigger."""
@@ -397,7 +412,7 @@ class Store:
         meta = self.meta
         n_atoms = int(meta[store_tables.N_ATOMS])
         self.table = np.full(1 << (len(self.atoms) * 4 // 3).bit_length(), -1, np.int32)
-        store_tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+        store_tables.enter_atoms(0, n_atoms, self.atoms, self.args, self.preds, self.table)
         need = leave_room(sum(self.size(pred) for pred, _ in self.indexes), int(meta[store_tables.N_ENTRIES]))
         meta[[store_tables.N_ENTRIES, store_tables.N_KEYS]] = 0
         self.entries = np.zeros((need, 2), np.int32)
@@ -428,7 +443,7 @@ class Store:
         if 4 * (n_atoms + atoms + 2) > 3 * len(self.table):
             size = 1 << ((n_atoms + atoms + 2) * 4 // 3).bit_length()
             self.table = np.full(size, -1, np.int32)
-            store_tables.rehash_atoms(self.atoms, self.args, self.preds, n_atoms, self.table)
+            store_tables.enter_atoms(0, n_atoms, self.atoms, self.args, self.preds, self.table)
         need = 2 * (int(meta[store_tables.N_KEYS]) + entries + len(self.indexes) + 2)
         if need > len(self.keys):
             old, self.keys = self.keys, np.full((1 << (need - 1).bit_length(), 2), -1, np.int32)
@@ -439,10 +454,3 @@ def make_empty_code(n_preds: int) -> Code:
     """Return plans that derive nothing."""
     zeros = np.zeros(n_preds + 1, np.int64)
     return Code(np.zeros(1, np.int64), np.zeros(1, np.int64), zeros, np.zeros((1, 4), np.int64), 64)
-
-
-def coalesce(rows: Rows) -> Rows:
-    """Return the same rows as maximal intervals."""
-    store = Store([len(rows.args)], True, np.zeros(1, np.int64))
-    store.insert(0, rows)
-    return store.rows(0)

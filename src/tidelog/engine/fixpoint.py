@@ -17,9 +17,10 @@ from tidelog.compiler.bound_memory import find_rows_window, window_of
 from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
 from tidelog.compiler.opcodes import Code
-from tidelog.engine.batch_problem import ComponentPlans, Problem, Unsettled, plan_component
+from tidelog.compiler.order_joins import Plan, order_joins
+from tidelog.engine.batch_problem import Problem, Unsettled, plan_component
 from tidelog.engine.extent import Extent
-from tidelog.engine.fact_store import AllowanceExceeded, Rows, coalesce
+from tidelog.engine.fact_store import AllowanceExceeded, Rows
 from tidelog.engine.gap_jumps import (
     FEW_RECORDS,
     find_groups,
@@ -28,6 +29,7 @@ from tidelog.engine.gap_jumps import (
     join_segments,
     looks_back_only,
 )
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, TrialRuns, find_repeating, find_span
 from tidelog.engine.shift_recursion import find_shift_recursion, solve_shifts
 from tidelog.engine.single_literals import evaluate_single_literal, has_single_literal
@@ -58,11 +60,11 @@ def solve(problem: Problem, until: Pair | None = None) -> dict[str, Extent]:
         return Evaluation(problem, sweep, until).solve()
 
 
-def executed_plans(problem: Problem) -> list[ComponentPlans]:
-    """Evaluate a problem for all time and return the plans of each component, as they were run."""
+def executed_plans(problem: Problem) -> list[Plan]:
+    """Evaluate a problem for all time and return the plans, as they were run."""
     evaluation = Evaluation(problem)
     evaluation.solve()
-    return evaluation.plans
+    return [plan for plans in evaluation.plans for plan in plans]
 
 
 def _choose_sweep(problem: Problem, until: Pair | None) -> Pair | None:
@@ -119,7 +121,9 @@ class Evaluation:
         self.until = until
         self.store = problem.new_store()
         self.loaded: set[str] = set()
-        self.plans: list[ComponentPlans] = []
+        self.plans: list[tuple[Plan, ...]] = []
+        #: The maximal intervals of predicates that are complete. They come into the store once a join reads them.
+        self.columns: dict[str, Rows] = {}
         #: Extents of predicates that repeat for ever; all others are in the store.
         self.repeating: dict[str, Extent] = {}
         #: Predicates among these that are only known around the span that is asked for.
@@ -162,22 +166,28 @@ class Evaluation:
             return self.repeating[name]
         if name in self.final:
             return Extent(self.final[name])
-        self._load(name)
-        return Extent(self.store.rows(self.problem.numbers[name]))
+        return Extent(self._rows_of(name))
 
     def _extents_of(self, names: Sequence[str]) -> dict[str, Extent]:
-        stored = [name for name in names if name not in self.repeating and name not in self.final]
-        for name in stored:
-            self._load(name)
+        stored = [n for n in names if n in self.loaded and not (n in self.repeating or n in self.final or n in self.columns)]
         rows = self.store.rows_by_predicate(self.problem.numbers[name] for name in stored)
         found = dict(zip(stored, map(Extent, rows), strict=True))
         return {name: found[name] if name in found else self._extent_of(name) for name in names}
 
     def _load(self, name: str) -> None:
-        """Bring the given facts of a predicate into the store, once."""
+        """Bring what is known of a predicate besides the store into it, once."""
         if name not in self.loaded:
             self.loaded.add(name)
-            self.store.insert(self.problem.numbers[name], self.problem.facts_of(name))
+            rows = self.columns[name] if name in self.columns else coalesce(self.problem.facts_of(name))
+            self.store.load(self.problem.numbers[name], rows)
+
+    def _rows_of(self, name: str) -> Rows:
+        """Return the maximal intervals of a predicate that is complete."""
+        if name not in self.columns:
+            stored = name in self.loaded
+            facts = self.problem.facts_of(name)
+            self.columns[name] = self.store.rows(self.problem.numbers[name]) if stored else coalesce(facts)
+        return self.columns[name]
 
     def _solve_shifts(self, place: int) -> bool:
         """Evaluate a recursion that only moves facts over long distances; return False if it does anything else."""
@@ -240,13 +250,49 @@ class Evaluation:
         return True
 
     def _evaluate_directly(self, part: RuleComponent, allowance: int = 0) -> bool:
+        """Evaluate a component; return False if something went beyond the horizon, or the allowance."""
+        self.store.reset_clipped()
+        self.store.horizon = (1 - LIMIT, LIMIT - 1)
+        single = [] if part.recursive else [rule for rule in part.rules if has_single_literal(rule)]
+        self._evaluate_columns(part, single)
+        rest = replace(part, rules=tuple(rule for rule in part.rules if rule not in single))
+        done = not (rest.rules or part.calculations or part.aggregations) or self._run_machine(rest, allowance)
+        if any(self.store.clipped) and not part.recursive:
+            raise time_overflow("a time that the rules derive")
+        return done
+
+    def _evaluate_columns(self, part: RuleComponent, rules: Sequence[FlatRule]) -> None:
+        """Evaluate the rules of a component that read one literal each, together with its given facts."""
+        store, numbering = self.store, self.problem.symbols.intern
+        for name in {rule.predicate: None for rule in rules}:
+            parts = [self.problem.facts_of(name)]
+            for rule in rules:
+                if rule.predicate == name:
+                    rows = self._read(rule.body[0])
+                    parts.append(
+                        evaluate_single_literal(rule, rows, numbering, store.ranks, store.horizon, store.meta, store.dense)
+                    )
+            self.columns[name] = coalesce(Rows.concatenate(parts, self.compiled.arities[name]))
+        self.plans.append(tuple(order_joins(rule, None, lambda name: 0, self._cut_of(rule)) for rule in rules))
+
+    def _read(self, literal: FlatLiteral) -> Rows:
+        """Return the rows that a literal reads: its operator tells whether they have to be maximal intervals."""
+        name = literal.predicate
+        if literal.op is Op.BOX or name in self.columns or name in self.loaded:
+            return self._rows_of(name)
+        return self.problem.facts_of(name)
+
+    def _run_machine(self, part: RuleComponent, allowance: int) -> bool:
         """Run a component in the common store; return False if something went beyond the horizon, or the allowance."""
         store = self.store
         drivers = self._choose_drivers(part)
+        read = {literal.predicate for rule in part.rules for literal in rule.body}
+        read |= {step.input.predicate for step in (*part.calculations, *part.aggregations)}
         for name in (*part.inputs, *part.predicates):
-            if name not in drivers:
+            if name not in drivers and (name in read or name in part.predicates):
                 self._load(name)
-        store.horizon = (1 - LIMIT, LIMIT - 1)
+        for name in part.predicates:
+            self.columns.pop(name, None)
         if part.recursive:
             # Calculations in a recursion have bounded values, so their times are bounded, too, or never end.
             if not part.calculations:
@@ -255,14 +301,13 @@ class Evaluation:
                 store.horizon = self.sweep
             usual = 10 * SEARCH_ALLOWANCE if self.sweep else SEARCH_ALLOWANCE
             store.allowance = store.taken + (allowance or usual)
-        store.reset_clipped()
         whole = [rule for rule in part.rules if not any(rule is driven for driven, _ in drivers.values())]
         planned = plan_component(self.problem, store, part, whole, self._cut_of, drivers=drivers)
-        self.plans.append(planned)
+        self.plans[-1] += planned.plans
         try:
             for name in drivers:
                 store.insert(self.problem.numbers[name], self.problem.facts_of(name), planned.code, transient=True)
-            self._evaluate_whole(planned)
+            store.evaluate(list(range(planned.whole)), planned.code)
             if self.steps is not None:
                 self._run_steps(part, planned.code, self.steps)
         except AllowanceExceeded:
@@ -271,19 +316,7 @@ class Evaluation:
             return False
         finally:
             store.allowance = 1 << 62
-        if any(store.clipped) and not part.recursive:
-            raise time_overflow("a time that the rules derive")
         return self.sweep is not None or not any(store.clipped)
-
-    def _evaluate_whole(self, planned: ComponentPlans) -> None:
-        """Evaluate the whole rules of a component, and everything that their results trigger."""
-        machine = []
-        for number in range(planned.whole):
-            if planned.component.recursive or not has_single_literal(planned.plans[number].rule):
-                machine.append(number)
-            else:
-                evaluate_single_literal(self.store, planned.code, number)
-        self.store.evaluate(machine, planned.code)
 
     def _evaluate_in_slices(self, part: RuleComponent) -> None:
         """Evaluate a recursion through time, as far as its inputs are known and the question reaches."""

@@ -18,7 +18,8 @@ from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatRule, Op, Pair
 from tidelog.engine.batch_problem import Problem, Unsettled
 from tidelog.engine.extent import Extent, Tail, guess_tails
-from tidelog.engine.fact_store import AllowanceExceeded, Int64s, Rows, coalesce
+from tidelog.engine.fact_store import AllowanceExceeded, Int64s, Rows
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, SEARCH_ATTEMPTS, TrialRuns, find_span
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
 

@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from tidelog.engine.extent import Extent
-from tidelog.engine.fact_store import Rows, coalesce
+from tidelog.engine.fact_store import Rows
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Interval = tuple[int, int]

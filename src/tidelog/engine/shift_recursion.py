@@ -27,7 +27,8 @@ from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatRule, Op, Pair
 from tidelog.engine.batch_problem import Unsettled
 from tidelog.engine.extent import Extent, Tail, mirror, sort_by_time
-from tidelog.engine.fact_store import AllowanceExceeded, Int64s, Rows, coalesce
+from tidelog.engine.fact_store import AllowanceExceeded, Int64s, Rows
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.engine.repetition_search import TrialRuns, close_off
 from tidelog.language.syntax import Variable
 from tidelog.timeline.grid import LIMIT, NEG_INF, POS_INF
