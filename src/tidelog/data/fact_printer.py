@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tidelog.data.constant_order import sort_facts, sort_rows
 from tidelog.data.number_scanner import NUMBER, Bytes, gcd, is_digit, read_number, write_decimal, write_rational
+from tidelog.data.packed_rows import Columns, sort_columns
 from tidelog.data.symbol_kernels import NUMBER_KIND, SymbolTable
 from tidelog.data.symbol_table import Symbols
 from tidelog.jit import inlined_kernel, kernel, tick
@@ -23,11 +24,16 @@ from tidelog.language.fact_text import FactFormat, LineFormat
 from tidelog.local_threads import count_threads, run_in_threads
 from tidelog.timeline.grid import NEG_INF, POS_INF, Grid
 
-_CHUNK = 1 << 16
+#: Bytes that are written at once: they stay in the processor's cache.
+_CHUNK = 1 << 20
 #: More rows than this are printed by several threads.
 _FEWEST_ROWS = 1 << 16
+#: Rows are printed from texts that are sorted like them if there are at most this many constants for each.
+_CONSTANTS_PER_ROW = 4
 #: Room for everything in a row but the atom: two dates with 18 decimals, and the JSON around them.
 _ROOM_FOR_TIMES = 200
+#: Room for a constant besides its characters: a decimal may be longer than its fraction, and has up to 18 digits.
+_ROOM_FOR_DIGITS = 48
 
 _QUOTE, _OPEN, _CLOSE, _COMMA, _MINUS, _DOT, _COLON, _AT = 34, 40, 41, 44, 45, 46, 58, 64
 _SQUARE, _BACKSLASH, _SQUARE_CLOSE, _NEWLINE, _SLASH, _SPACE, _BRACE_CLOSE = 91, 92, 93, 10, 47, 32, 125
@@ -71,14 +77,6 @@ class _Style(NamedTuple):
     dated: int
 
 
-class _Rows(NamedTuple):
-    """The columns of rows, each contiguous."""
-
-    args: npt.NDArray[np.int32]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
-
-
 class _Words(NamedTuple):
     """The texts of every row: its beginning and, in JSON, what comes between the times and the arguments."""
 
@@ -118,69 +116,70 @@ def render_rows(
     """
     if format not in get_args(LineFormat):
         raise ValueError(f"rows are printed as {' or '.join(get_args(LineFormat))}, not as {format!r}")
-    columns = _Rows(np.ascontiguousarray(rows.args), np.ascontiguousarray(rows.lo), np.ascontiguousarray(rows.hi))
+    columns = Columns(*map(np.ascontiguousarray, (rows.args, rows.lo, rows.hi)))
     jsonl = format == "jsonl"
     style = _Style(grid.denominator, grid.dense, iso, jsonl, sum(1 << k for k in times) if iso else 0)
     quoted = json.dumps(predicate, ensure_ascii=False)
     name = ('{"fact": ' + quoted[:-1] if jsonl else predicate).encode()
     words = _Words(name, f'", "predicate": {quoted}, "args": ['.encode())
-    ranks = symbols.ranks() if len(columns.args) else np.zeros(0, np.int64)
-    table = symbols.reserve(0, 0)
-    if by_end or len(columns.lo) < _FEWEST_ROWS or not len(columns.args) or (threads := count_threads()) == 1:
-        return _render_part(table, columns, ranks, by_end, words, style)
-    parts = [
-        partial(_render_part, table, part, ranks, False, words, style) for part in _divide(columns, ranks, threads)
-    ]
-    return b"".join(run_in_threads(parts))
+    if by_end or len(symbols) > _CONSTANTS_PER_ROW * len(columns.lo) or not len(columns.args):
+        return _write(symbols.reserve(0, 0), _sort(columns, symbols, by_end), words, style)
+    ranked = columns._replace(args=symbols.ranks()[columns.args].astype(np.int32))
+    threads = count_threads() if len(columns.lo) >= _FEWEST_ROWS else 1
+    parts = [ranked] if threads == 1 else _divide(ranked, threads)
+    table = symbols.ordered()
+    return b"".join(run_in_threads([partial(_sort_and_write, table, part, words, style) for part in parts]))
 
 
-def _divide(rows: _Rows, ranks: npt.NDArray[np.int64], count: int) -> list[_Rows]:
-    """Divide rows into parts of about the same size, by the rank of the first argument."""
-    first = ranks[rows.args[0]]
-    sample = np.sort(first[:: max(1, len(first) // 4096)])
-    bounds = sample[[len(sample) * k // count for k in range(1, count)]]
-    part = np.searchsorted(bounds, first, "right")
-    own = [part == number for number in range(count)]
-    return [_Rows(np.ascontiguousarray(rows.args[:, mask]), rows.lo[mask], rows.hi[mask]) for mask in own]
-
-
-def _render_part(
-    table: SymbolTable,
-    rows: _Rows,
-    ranks: npt.NDArray[np.int64],
-    by_end: bool,
-    words: _Words,
-    style: _Style,
-) -> bytes:
-    """Sort and print rows."""
-    args, lo, hi = rows
+def _sort(columns: Columns, symbols: Symbols, by_end: bool) -> Columns:
+    """Sort rows by arguments and beginning, or by their ends first."""
+    args, lo, hi = columns
+    ranks = symbols.ranks() if len(args) else np.zeros(0, np.int64)
     if by_end:
         order = sort_rows([lo, *(ranks[column] for column in args[::-1]), hi])
     else:
         order = sort_facts(args, lo, ranks)
+    return Columns(np.ascontiguousarray(args[:, order]), lo[order], hi[order])
+
+
+def _divide(columns: Columns, count: int) -> list[Columns]:
+    """Divide rows into parts of about the same size, by the first argument."""
+    first = columns.args[0]
+    sample = np.sort(first[:: max(1, len(first) // 4096)])
+    bounds = sample[[len(sample) * k // count for k in range(1, count)]]
+    part = np.searchsorted(bounds, first, "right")
+    own = [part == number for number in range(count)]
+    return [Columns(np.ascontiguousarray(columns.args[:, mask]), columns.lo[mask], columns.hi[mask]) for mask in own]
+
+
+def _sort_and_write(table: SymbolTable, columns: Columns, words: _Words, style: _Style) -> bytes:
+    """Sort and print rows whose arguments are ranks; the table has the texts by rank."""
+    found = sort_columns(columns)
+    same = found.lo[1:] == found.lo[:-1]
+    for column in found.args:
+        same &= column[1:] == column[:-1]
+    if same.any():
+        # Those that differ in their ends alone keep their order.
+        order = np.lexsort([columns.lo, *columns.args[::-1]])
+        found = Columns(np.ascontiguousarray(columns.args[:, order]), columns.lo[order], columns.hi[order])
+    return _write(table, found, words, style)
+
+
+def _write(table: SymbolTable, columns: Columns, words: _Words, style: _Style) -> bytes:
+    """Print rows in their order."""
+    args, lo, hi = columns
     name, after = np.frombuffer(words.name, np.uint8), np.frombuffer(words.after, np.uint8)
+    room = len(name) + len(after) + _ROOM_FOR_TIMES + 3 * _ROOM_FOR_DIGITS * len(args)
+    out = np.empty(min(_CHUNK, len(lo) * room), np.uint8)
     chunks = []
-    for start in range(0, len(order), _CHUNK):
-        chunk = order[start : start + _CHUNK]
-        room = len(name) + len(after) + _ROOM_FOR_TIMES
-        out = np.empty(_atom_sizes(table, args, chunk, style.jsonl) + len(chunk) * room, np.uint8)
-        size = _write_rows(out, name, after, table, args, lo, hi, chunk, style)
+    row = 0
+    while row < len(lo):
+        size, next_row = _write_rows(out, name, after, table, args, lo, hi, row, style)
+        if next_row == row:
+            out = np.empty(2 * len(out), np.uint8)
         chunks.append(out[:size].tobytes())
+        row = int(next_row)
     return b"".join(chunks)
-
-
-@kernel
-def _atom_sizes(table: SymbolTable, args: npt.NDArray[np.int32], order: npt.NDArray[np.int64], jsonl: bool) -> int:
-    """Bound the bytes that arguments take: an escaped character is 2 bytes, in JSON up to 6, and written twice.
-
-    A decimal may be longer than its fraction, and has up to 18 digits.
-    """
-    total = 0
-    for i in order:
-        for k in range(len(args)):
-            id = args[k, i]
-            total += (table.offsets[id + 1] - table.offsets[id]) * (12 if jsonl else 2) + 48
-    return total
 
 
 @kernel
@@ -192,25 +191,47 @@ def _write_rows(
     args: npt.NDArray[np.int32],
     lo: npt.NDArray[np.int64],
     hi: npt.NDArray[np.int64],
-    order: npt.NDArray[np.int64],
+    first: int,
     style: _Style,
-) -> int:
-    """Write the rows; return how many bytes they take. In JSON, `after` comes between the times and the arguments."""
-    at = 0
-    for i in order:
+) -> tuple[int, int]:
+    """Write rows from the first one on while there is room; return how many bytes they take, and the row after them.
+
+    In JSON, `after` comes between the times and the arguments.
+    """
+    at, atom, atom_end, room = 0, 0, 0, 0
+    for i in range(first, len(lo)):
         tick()
-        at = _write_bytes(out, at, name)
+        same = i > first
         for k in range(len(args)):
-            out[at] = _COMMA if k else _OPEN
-            at += 1
-            before = at
-            if style.dated >> k & 1:
-                at = _write_as_date(out, at, table, args[k, i])
-            if at == before:
-                at = _write_constant(out, at, table, args[k, i], style.jsonl)
-        if len(args):
-            out[at] = _CLOSE
-            at += 1
+            same = same and args[k, i] == args[k, i - 1]
+        if not same:
+            # An escaped character is 2 bytes, in JSON up to 6, and written twice.
+            room = len(name) + len(after) + _ROOM_FOR_TIMES
+            for k in range(len(args)):
+                size = table.offsets[args[k, i] + 1] - table.offsets[args[k, i]]
+                room += size * (12 if style.jsonl else 2) + _ROOM_FOR_DIGITS
+        if at + room > len(out):
+            return at, i
+        if same:
+            for j in range(atom_end - atom):
+                out[at + j] = out[atom + j]
+            atom, atom_end = at, at + atom_end - atom
+            at = atom_end
+        else:
+            atom = at
+            at = _write_bytes(out, at, name)
+            for k in range(len(args)):
+                out[at] = _COMMA if k else _OPEN
+                at += 1
+                before = at
+                if style.dated >> k & 1:
+                    at = _write_as_date(out, at, table, args[k, i])
+                if at == before:
+                    at = _write_constant(out, at, table, args[k, i], style.jsonl)
+            if len(args):
+                out[at] = _CLOSE
+                at += 1
+            atom_end = at
         open_lo = lo[i] == NEG_INF or (style.dense and lo[i] & 1 == 1)
         open_hi = hi[i] == POS_INF or (style.dense and hi[i] & 1 == 1)
         if style.jsonl:
@@ -254,7 +275,7 @@ def _write_rows(
             at += 1
         out[at] = _NEWLINE
         at += 1
-    return at
+    return at, len(lo)
 
 
 @inlined_kernel

@@ -53,6 +53,7 @@ class Symbols:
             np.zeros(1, np.int64),
         )
         self._ranks = np.zeros(0, np.int64)
+        self._ordered: SymbolTable | None = None
 
     def __len__(self) -> int:
         return int(self._table.counts[0])
@@ -175,8 +176,22 @@ class Symbols:
     def ranks(self) -> npt.NDArray[np.int64]:
         """Return the rank of every id in the order of constants: numbers by value, then names by code points."""
         if len(self._ranks) != len(self):
-            self._ranks = compute_ranks(self._table)
+            self._ranks, self._ordered = compute_ranks(self._table), None
         return self._ranks
+
+    def ordered(self) -> SymbolTable:
+        """Return a table of the texts by rank: rows that are sorted by constants read it from front to back.
+
+        It finds no constant by its text.
+        """
+        ranks = self.ranks()
+        if self._ordered is None:
+            ids = np.empty(len(ranks), np.int32)
+            ids[ranks] = np.arange(len(ranks), dtype=np.int32)
+            pool, offsets = self.texts_of(ids)
+            none = self._table.slots[:0], self._table.words[:0]
+            self._ordered = SymbolTable(*none, offsets, pool, self._table.counts)
+        return self._ordered
 
 
 def grow_array(array: npt.NDArray[Element], size: int) -> npt.NDArray[Element]:
