@@ -22,6 +22,7 @@ from shell import Shell
 from strategies import Case, Features
 from test_batch import PARTS
 from tidelog.data import data_files, fact_printer, range_scanner
+from tidelog.data.packed_rows import Columns
 from tidelog.engine import bucket_threads
 from tidelog.local_threads import choose_threads, count_threads, map_ahead, restore_threads
 from tidelog.streaming import stream_reader
@@ -92,8 +93,7 @@ def agree(part: Features) -> None:
 
 def test_parts_of_printed_rows_need_no_other_compiled_code() -> None:
     args = np.arange(40, dtype=np.int32).reshape(2, 20)
-    rows = fact_printer._Rows(args, np.arange(20), np.arange(20))
-    parts = fact_printer._divide(rows, np.arange(40), 3)
+    parts = fact_printer._divide(Columns(args, np.arange(20), np.arange(20)), 3)
     assert [part.args[0].tolist() for part in parts] == [[*range(6)], [*range(6, 13)], [*range(13, 20)]]
     assert all(part.args.flags.c_contiguous for part in parts)
 

@@ -9,6 +9,7 @@ Every constant becomes one integer in a `Symbols` dictionary, every time a numbe
 | `relation` | the facts of one predicate as columns, and common time steps |
 | `statistics` | the constants of a dataset, and how fine its times are |
 | `symbol_table`, `symbol_kernels`, `constant_order` | the dictionary of constants, its kernels, the order of ids |
+| `packed_rows` | rows that are sorted as one number each |
 | `data_files` | which reader a path goes to; chunks, compression, encoding |
 | `fact_scanner`, `scan_kernels`, `number_scanner` | the compiled reader of fact text |
 | `range_scanner` | large files of fact text, read by several threads |

@@ -81,7 +81,7 @@ def _choose_layout(columns: Columns) -> _Layout | None:
 def _pack(columns: Columns, layout: _Layout) -> Longs:
     args, lo, hi = columns
     begins = np.maximum(lo, layout.first)
-    packed = np.zeros(len(lo), np.int64) if len(args) == 0 else args[0].astype(np.int64)
+    packed: Longs = args[0].astype(np.int64) if len(args) else np.zeros(len(lo), np.int64)
     for column, bits in zip(args[1:], layout.args[1:], strict=True):
         packed <<= bits
         packed |= column

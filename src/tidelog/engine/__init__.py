@@ -1,12 +1,13 @@
 """The engine: facts as flat arrays, one compiled machine that runs any plan, and the fixpoint around it.
 
 - `fact_store`, `store_tables`, `array_room`: the facts, their hash tables and indexes, and how large arrays are made.
-  `store_parts`: the facts of some keys, to evaluate them apart.
+  `bulk_load`: bring whole relations into it. `store_parts`: the facts of some keys, to evaluate them apart.
 - `plan_machine`, `join_kernels`, `standing_kernels`: the compiled function that takes records and runs the plans they
   trigger; facts that hold until something changes. `Since` is evaluated in `join_kernels.operand_times`, by the
   definition in `timeline.grid.since` (proofs evaluate it again in `timeline.time_sets`).
-- `fixpoint`, `batch_problem`: batch evaluation, component by component; `repetition_search`, `extent` and `repetition`
-  find, hold and print facts that repeat for ever. `single_literals`: whole rules that need no join.
+- `fixpoint`, `batch_problem`: batch evaluation, component by component, as far in time as `horizons` says;
+  `repetition_search`, `extent` and `repetition` find, hold and print facts that repeat for ever. `single_literals`:
+  rules that need no join, over whole columns; `maximal_intervals` sorts and coalesces these.
 - `bucket_threads`: large batch problems, divided over the threads of the process.
 - `gap_jumps`: recursion over groups of facts that lie far apart; `shift_recursion`: recursion that only moves facts.
 - `temporal_recursion`: negation and aggregates in a recursion that goes back in time, slice by slice.

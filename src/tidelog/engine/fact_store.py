@@ -130,7 +130,7 @@ class Store:
             if self.preds[owner, store_tables.N_INDEXES] == 0:
                 self.preds[owner, store_tables.INDEXES] = place
             self.preds[owner, store_tables.N_INDEXES] += 1
-        self._make_room(entries=self.size(pred))
+        self.make_room(entries=self.size(pred))
         store_tables.index_all(
             pred, number, self.index_table, self.atoms, self.args, self.entries, self.keys, self.meta
         )
@@ -142,7 +142,7 @@ class Store:
         code = code or make_empty_code(len(self.preds))
         self.preds[pred, store_tables.TRANSIENT] = transient
         if not transient:
-            self._make_room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
+            self.make_room(atoms=min(len(rows), 1 << 20), args=min(len(rows), 1 << 20) * rows.args.shape[0])
         if len(rows) > BATCH and has_few_atoms(rows):
             order = np.argsort(rows.lo, kind="stable")
             rows = Rows(rows.args[:, order], rows.lo[order], rows.hi[order])
@@ -154,20 +154,6 @@ class Store:
             end = store_tables.pack(pred, columns, rows.lo, rows.hi, first, last, queue, 0)
             self.work(code, queue, end)
         self.preds[pred, store_tables.TRANSIENT] = False
-
-    def load(self, pred: int, rows: Rows) -> None:
-        """Insert maximal intervals of a predicate, sorted by arguments and time: faster than `insert` for a new one."""
-        if self.preds[pred, [store_tables.SIZE, store_tables.N_INDEXES]].any():
-            self.insert(pred, rows)
-            return
-        columns = np.ascontiguousarray(rows.args, np.int32)
-        count, room = map(int, store_tables.measure_atoms(columns, rows.lo))
-        self._make_room(atoms=count, args=count * len(columns), iv=room)
-        before = int(self.meta[store_tables.N_ATOMS])
-        store_tables.append_atoms(
-            pred, columns, rows.lo, rows.hi, self.preds, self.atoms, self.args, self.iv, self.meta
-        )
-        store_tables.enter_atoms(before, before + count, self.atoms, self.args, self.preds, self.table)
 
     def evaluate(self, plans: list[int], code: Code, windows: list[tuple[int, int]] | None = None) -> None:
         """Evaluate whole plans, each at all times or in its window, and everything that their results trigger."""
@@ -428,9 +414,9 @@ class Store:
             self.pieces = np.zeros((2 * longest + 16, 2), np.int64)
         if self.preds[:, store_tables.LOGGED].any():
             self.log = enlarge(self.log, int(self.log[0, 0]) + longest + 1024)
-        self._make_room(*(meta[_COUNTS] // 8 + [0, 0, 2 * longest + 2, 0]).tolist())
+        self.make_room(*(meta[_COUNTS] // 8 + [0, 0, 2 * longest + 2, 0]).tolist())
 
-    def _make_room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
+    def make_room(self, atoms: int = 0, args: int = 0, iv: int = 0, entries: int = 0) -> None:
         """Make room for this many more of each."""
         meta = self.meta
         n_atoms = int(meta[store_tables.N_ATOMS])

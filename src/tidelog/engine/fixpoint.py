@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.compiler import opcodes
-from tidelog.compiler.bound_memory import find_rows_window, window_of
+from tidelog.compiler.bound_memory import window_of
 from tidelog.compiler.compiled_program import RuleComponent
 from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op, Pair
 from tidelog.compiler.opcodes import Code
 from tidelog.compiler.order_joins import Plan, order_joins
-from tidelog.engine.batch_problem import Problem, Unsettled, plan_component
+from tidelog.engine.batch_problem import Drivers, Problem, Unsettled, plan_component
+from tidelog.engine.bulk_load import load, reserve
 from tidelog.engine.extent import Extent
 from tidelog.engine.fact_store import AllowanceExceeded, Rows
 from tidelog.engine.gap_jumps import (
@@ -29,10 +30,11 @@ from tidelog.engine.gap_jumps import (
     join_segments,
     looks_back_only,
 )
+from tidelog.engine.horizons import choose_sweep, has_long_shifts, is_near
 from tidelog.engine.maximal_intervals import coalesce
 from tidelog.engine.repetition_search import SEARCH_ALLOWANCE, TrialRuns, find_repeating, find_span
 from tidelog.engine.shift_recursion import find_shift_recursion, solve_shifts
-from tidelog.engine.single_literals import evaluate_single_literal, has_single_literal
+from tidelog.engine.single_literals import evaluate_single_literals, has_single_literal
 from tidelog.language.core_rules import Aggregation
 from tidelog.language.hidden_predicates import is_violation
 from tidelog.language.syntax import AggregateFunction
@@ -48,8 +50,8 @@ def solve(problem: Problem, until: Pair | None = None) -> dict[str, Extent]:
     Outside of that span the extents may be incomplete where nothing that is asked for depends on it. Constraints are
     about all time, so with them the span alone is looked at only where all time cannot be settled.
     """
-    sweep = _choose_sweep(problem, until)
-    near, shifting = sweep is not None and _is_near(problem, sweep), _has_long_shifts(problem)
+    sweep = choose_sweep(problem, until)
+    near, shifting = sweep is not None and is_near(problem, sweep), has_long_shifts(problem)
     if near and not problem.violations and not shifting:
         return Evaluation(problem, sweep, until).solve()
     try:
@@ -65,37 +67,6 @@ def executed_plans(problem: Problem) -> list[Plan]:
     evaluation = Evaluation(problem)
     evaluation.solve()
     return [plan for plans in evaluation.plans for plan in plans]
-
-
-def _choose_sweep(problem: Problem, until: Pair | None) -> Pair | None:
-    """Choose the horizon for programs that propagate in one direction only, if the question bounds that direction."""
-    if until is None:
-        return None
-    compiled = problem.compiled
-    ranges = [r for rule in compiled.rules for r in (rule.range, *(_signed_range(b) for b in rule.body))]
-    ranges += [find_rows_window(step, compiled.grid) for step in compiled.aggregations]
-    if until[1] != POS_INF and all(lo >= 0 for lo, _ in ranges):
-        return NEG_INF, until[1]
-    if until[0] != NEG_INF and all(hi <= 0 for _, hi in ranges):
-        return until[0], POS_INF
-    return None
-
-
-def _signed_range(literal: FlatLiteral) -> Pair:
-    lo, hi = literal.range
-    return (-hi, -lo) if literal.op is Op.UNTIL else (lo, hi)
-
-
-def _is_near(problem: Problem, sweep: Pair) -> bool:
-    """Return whether the data reaches about as far as the question, so that sweeping there is no detour."""
-    span = find_span(problem.given.values())
-    reach = 64 * max((part.reach for part in problem.compiled.components), default=1)
-    return (sweep[1] == POS_INF or sweep[1] <= span[1] + reach) and (sweep[0] == NEG_INF or sweep[0] >= span[0] - reach)
-
-
-def _has_long_shifts(problem: Problem) -> bool:
-    """Return whether a recursion is decided by arithmetic, which is faster than a sweep over all that it derives."""
-    return any(find_shift_recursion(part, problem.compiled.grid.tick) for part in problem.compiled.components)
 
 
 def _is_bounded(rule: FlatRule) -> bool:
@@ -120,6 +91,7 @@ class Evaluation:
         self.sweep = sweep
         self.until = until
         self.store = problem.new_store()
+        reserve(self.store, sum(map(len, problem.given.values())))
         self.loaded: set[str] = set()
         self.plans: list[tuple[Plan, ...]] = []
         #: The maximal intervals of predicates that are complete. They come into the store once a join reads them.
@@ -169,7 +141,8 @@ class Evaluation:
         return Extent(self._rows_of(name))
 
     def _extents_of(self, names: Sequence[str]) -> dict[str, Extent]:
-        stored = [n for n in names if n in self.loaded and not (n in self.repeating or n in self.final or n in self.columns)]
+        known = {*self.repeating, *self.final, *self.columns}
+        stored = [name for name in names if name in self.loaded and name not in known]
         rows = self.store.rows_by_predicate(self.problem.numbers[name] for name in stored)
         found = dict(zip(stored, map(Extent, rows), strict=True))
         return {name: found[name] if name in found else self._extent_of(name) for name in names}
@@ -179,7 +152,7 @@ class Evaluation:
         if name not in self.loaded:
             self.loaded.add(name)
             rows = self.columns[name] if name in self.columns else coalesce(self.problem.facts_of(name))
-            self.store.load(self.problem.numbers[name], rows)
+            load(self.store, self.problem.numbers[name], rows)
 
     def _rows_of(self, name: str) -> Rows:
         """Return the maximal intervals of a predicate that is complete."""
@@ -251,29 +224,19 @@ class Evaluation:
 
     def _evaluate_directly(self, part: RuleComponent, allowance: int = 0) -> bool:
         """Evaluate a component; return False if something went beyond the horizon, or the allowance."""
-        self.store.reset_clipped()
-        self.store.horizon = (1 - LIMIT, LIMIT - 1)
+        store, drivers = self.store, self._choose_drivers(part)
+        store.reset_clipped()
+        store.horizon = (1 - LIMIT, LIMIT - 1)
         single = [] if part.recursive else [rule for rule in part.rules if has_single_literal(rule)]
-        self._evaluate_columns(part, single)
+        self.columns |= evaluate_single_literals(self.problem, store, single, self._read)
+        places = [next((place for driven, place in drivers.values() if driven is rule), None) for rule in single]
+        ordered = zip(single, places, strict=True)
+        self.plans.append(tuple(order_joins(rule, place, lambda _: 0, self._cut_of(rule)) for rule, place in ordered))
         rest = replace(part, rules=tuple(rule for rule in part.rules if rule not in single))
-        done = not (rest.rules or part.calculations or part.aggregations) or self._run_machine(rest, allowance)
-        if any(self.store.clipped) and not part.recursive:
+        done = not (rest.rules or part.calculations or part.aggregations) or self._run_machine(rest, allowance, drivers)
+        if any(store.clipped) and not part.recursive:
             raise time_overflow("a time that the rules derive")
         return done
-
-    def _evaluate_columns(self, part: RuleComponent, rules: Sequence[FlatRule]) -> None:
-        """Evaluate the rules of a component that read one literal each, together with its given facts."""
-        store, numbering = self.store, self.problem.symbols.intern
-        for name in {rule.predicate: None for rule in rules}:
-            parts = [self.problem.facts_of(name)]
-            for rule in rules:
-                if rule.predicate == name:
-                    rows = self._read(rule.body[0])
-                    parts.append(
-                        evaluate_single_literal(rule, rows, numbering, store.ranks, store.horizon, store.meta, store.dense)
-                    )
-            self.columns[name] = coalesce(Rows.concatenate(parts, self.compiled.arities[name]))
-        self.plans.append(tuple(order_joins(rule, None, lambda name: 0, self._cut_of(rule)) for rule in rules))
 
     def _read(self, literal: FlatLiteral) -> Rows:
         """Return the rows that a literal reads: its operator tells whether they have to be maximal intervals."""
@@ -282,12 +245,13 @@ class Evaluation:
             return self._rows_of(name)
         return self.problem.facts_of(name)
 
-    def _run_machine(self, part: RuleComponent, allowance: int) -> bool:
+    def _run_machine(self, part: RuleComponent, allowance: int, chosen: Drivers) -> bool:
         """Run a component in the common store; return False if something went beyond the horizon, or the allowance."""
         store = self.store
-        drivers = self._choose_drivers(part)
+        drivers = {name: chosen[name] for name in chosen if chosen[name][0] in part.rules}
         read = {literal.predicate for rule in part.rules for literal in rule.body}
-        read |= {step.input.predicate for step in (*part.calculations, *part.aggregations)}
+        read |= {step.input.predicate for step in part.calculations}
+        read |= {step.input.predicate for step in part.aggregations}
         for name in (*part.inputs, *part.predicates):
             if name not in drivers and (name in read or name in part.predicates):
                 self._load(name)

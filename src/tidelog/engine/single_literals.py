@@ -7,17 +7,19 @@ fraction of the time of inserting row by row. Hierarchies of classes consist of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tidelog.compiler.flat_rules import FlatRule, Op, Pair
-from tidelog.engine.fact_store import Int64s
+from tidelog.compiler.flat_rules import FlatLiteral, FlatRule, Op
+from tidelog.engine.batch_problem import Problem
+from tidelog.engine.fact_store import Int64s, Store
 from tidelog.engine.join_kernels import add_left, add_right, clip, value
+from tidelog.engine.maximal_intervals import coalesce
 from tidelog.jit import Array, kernel, tick
 from tidelog.language.comparisons import OPERATORS
 from tidelog.language.hidden_predicates import is_violation
-from tidelog.language.syntax import Term, Value, Variable
+from tidelog.language.syntax import Value, Variable
 from tidelog.numeric.rows import Int32s, Rows
 
 
@@ -31,34 +33,36 @@ def has_single_literal(rule: FlatRule) -> bool:
     return rule.body[0].op in (Op.HOLDS, Op.DIAMOND, Op.BOX)
 
 
-def evaluate_single_literal(
-    rule: FlatRule,
-    rows: Rows,
-    constant_of: Callable[[Value], int],
-    ranks: Int64s,
-    horizon: Pair,
-    meta: Array,
-    dense: bool,
-) -> Rows:
-    """Return what a rule with a single literal derives from the maximal intervals of its literal's atoms.
+def evaluate_single_literals(
+    problem: Problem, store: Store, rules: Sequence[FlatRule], read: Callable[[FlatLiteral], Rows]
+) -> dict[str, Rows]:
+    """Return the maximal intervals of the heads of rules, given or derived from the rows that `read` gives.
 
-    For a literal without `Boxminus` or `Boxplus`, any intervals with the same times will do. `meta` is that of a store,
-    where it is noted that something was cut at the horizon.
+    If something is cut at the horizon of the store, that is noted there.
     """
-    literal = rule.body[0]
-    rows, columns = _select(rule, rows, constant_of, ranks)
-    args = np.empty((len(rule.args), len(rows)), np.int32)
+    found = {}
+    for name in {rule.predicate: None for rule in rules}:
+        derived = [_derive(problem, store, rule, read(rule.body[0])) for rule in rules if rule.predicate == name]
+        found[name] = coalesce(Rows.concatenate([problem.facts_of(name), *derived], problem.compiled.arities[name]))
+    return found
+
+
+def _derive(problem: Problem, store: Store, rule: FlatRule, rows: Rows) -> Rows:
+    """Return what a rule derives from the rows of its literal."""
+    literal, constant_of = rule.body[0], problem.symbols.intern
+    rows, columns = _select(rule, rows, constant_of, store.ranks)
     if rule.args == literal.args:
         args = rows.args
     else:
+        args = np.empty((len(rule.args), len(rows)), np.int32)
         for place, term in enumerate(rule.args):
             args[place] = columns[term] if isinstance(term, Variable) else constant_of(term.value)
     if literal.op is Op.HOLDS and rule.range == (0, 0):
         return Rows(args, rows.lo, rows.hi)
     lo, hi = rows.lo.copy(), rows.hi.copy()
-    _move(int(literal.op), *literal.range, *rule.range, dense, *horizon, lo, hi, meta)
-    moved = Rows(args, lo, hi)
+    _move(int(literal.op), *literal.range, *rule.range, store.dense, *store.horizon, lo, hi, store.meta)
     keep = lo <= hi
+    moved = Rows(args, lo, hi)
     return moved if keep.all() else moved.where(keep)
 
 
@@ -66,21 +70,19 @@ def _select(
     rule: FlatRule, rows: Rows, constant_of: Callable[[Value], int], ranks: Int64s
 ) -> tuple[Rows, dict[Variable, Int32s]]:
     """Return the rows that fit the literal and the comparisons of a rule, and the column of each variable."""
-    literal = rule.body[0]
     columns: dict[Variable, Int32s] = {}
     conditions = []
-    for term, column in zip(literal.args, rows.args, strict=True):
+    for term, column in zip(rule.body[0].args, rows.args, strict=True):
         if isinstance(term, Variable) and term not in columns:
             columns[term] = column
         else:
             conditions.append(column == (columns[term] if isinstance(term, Variable) else constant_of(term.value)))
-
-    def rank(term: Term) -> Int64s | np.int64:
-        ranked: Int64s | np.int64 = ranks[columns[term] if isinstance(term, Variable) else constant_of(term.value)]
-        return ranked
-
     for comparison in rule.comparisons:
-        conditions.append(OPERATORS[comparison.op](rank(comparison.left), rank(comparison.right)))
+        left, right = (
+            ranks[columns[term] if isinstance(term, Variable) else constant_of(term.value)]
+            for term in (comparison.left, comparison.right)
+        )
+        conditions.append(np.asarray(OPERATORS[comparison.op](left, right)))
     if not conditions:
         return rows, columns
     keep = np.logical_and.reduce(np.broadcast_arrays(np.ones(len(rows), np.bool_), *conditions))
@@ -101,7 +103,7 @@ def _move(
     his: Array,
     meta: Array,
 ) -> None:
-    """Replace intervals by those at which the head holds because of each; it ends before it begins if there are none."""
+    """Replace each interval by that at which the head holds because of it; one that ends before it begins is empty."""
     for row in range(los.shape[0]):
         tick()
         lo, hi = value(op, los[row], his[row], r_lo, r_hi, dense)

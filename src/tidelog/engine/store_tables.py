@@ -327,61 +327,6 @@ def enter_atoms(first: int, last: int, atoms: Array, args: Array, preds: Array, 
         table[slot] = atom
 
 
-@kernel
-def measure_atoms(columns: Array, lo: Array) -> tuple[Number, Number]:
-    """Return the number of atoms of rows that are sorted by arguments, and the room that their intervals need."""
-    n_atoms, room, size = 0, 0, 0
-    for row in range(lo.shape[0]):
-        tick()
-        same = row > 0
-        for k in range(columns.shape[0]):
-            same = same and columns[k, row] == columns[k, row - 1]
-        n_atoms, size = n_atoms + (not same), size + 1 if same else 1
-        # Room doubles where an interval is one more than a power of two.
-        if size == 1:
-            room += 1
-        elif (size - 1) & (size - 2) == 0:
-            room += size - 1
-    return n_atoms, room
-
-
-@kernel
-def append_atoms(
-    pred: int, columns: Array, lo: Array, hi: Array, preds: Array, atoms: Array, args: Array, iv: Array, meta: Array
-) -> None:
-    """Write the atoms of a predicate that has none yet, from maximal intervals that are sorted by arguments and time.
-
-    There must be room for them. They are not entered into any hash table.
-    """
-    arity, rows = columns.shape[0], lo.shape[0]
-    row = 0
-    while row < rows:
-        tick()
-        atom, n_args, start = meta[N_ATOMS], meta[N_ARGS], meta[N_IV]
-        for k in range(arity):
-            args[n_args + k] = columns[k, row]
-        length, capacity, same = 0, 1, True
-        while same:
-            iv[start + length, 0], iv[start + length, 1] = lo[row], hi[row]
-            preds[pred, LATEST] = max(preds[pred, LATEST], hi[row])
-            length, row = length + 1, row + 1
-            same = row < rows
-            for k in range(arity):
-                same = same and columns[k, row] == args[n_args + k]
-        while capacity < length:
-            capacity *= 2
-        atoms[atom, PRED], atoms[atom, ARGS] = pred, n_args
-        atoms[atom, START], atoms[atom, LENGTH], atoms[atom, CAPACITY] = start, length, capacity
-        meta[N_ATOMS] += 1
-        meta[N_ARGS] += arity
-        meta[N_IV] += capacity
-        meta[HELD] += length
-        meta[ENDLESS] += iv[start + length - 1, 1] == POS_INF
-        meta[NEWS] += length
-        meta[TAKEN] += length
-        preds[pred, SIZE] += 1
-
-
 @allocating_kernel
 def rehash_keys(old: Array, atoms: Array, args: Array, entries: Array, index_table: Array, keys: Array) -> None:
     """Fill a larger table with the keys of all indexes."""
