@@ -1,16 +1,19 @@
 """Sort rows of facts by packing each into one number, since numbers are sorted many times as fast as rows.
 
-The bits of such a number are, from the highest on, the arguments, where the interval begins, and how long it is.
+The bits of such a number are, from the highest on, the arguments, where the interval begins, and how long it is. Rows
+that do not fit into one number are sorted in several turns, by their beginnings first and by the first arguments last.
+The numbers of a turn are some arguments, and the place that a row has because of the turns before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.data.constant_order import Longs, sort_rows
+from tidelog.data.constant_order import Longs
 from tidelog.timeline.grid import NEG_INF, POS_INF
 
 Ints = npt.NDArray[np.int32]
@@ -43,7 +46,7 @@ class _Layout(NamedTuple):
 
 
 def sort_columns(columns: Columns) -> Columns:
-    """Return rows sorted by arguments, beginning and end, in new arrays.
+    """Return rows sorted by arguments and beginning, in new arrays.
 
     >>> sort_columns(Columns(np.array([[7, 5, 7]], np.int32), np.array([3, 0, 1]), np.array([3, POS_INF, 1]))).lo
     array([0, 1, 3])
@@ -51,7 +54,7 @@ def sort_columns(columns: Columns) -> Columns:
     args, lo, hi = columns
     layout = _choose_layout(columns) if len(lo) else None
     if layout is None:
-        order = sort_rows([hi, lo, *(column.astype(np.int64) for column in args[::-1])])
+        order = _find_order(args, lo)
         return Columns(np.ascontiguousarray(args[:, order], np.int32), lo[order], hi[order])
     packed = _pack(columns, layout)
     packed.sort()
@@ -81,16 +84,39 @@ def _choose_layout(columns: Columns) -> _Layout | None:
 def _pack(columns: Columns, layout: _Layout) -> Longs:
     args, lo, hi = columns
     begins = np.maximum(lo, layout.first)
-    packed: Longs = args[0].astype(np.int64) if len(args) else np.zeros(len(lo), np.int64)
-    for column, bits in zip(args[1:], layout.args[1:], strict=True):
-        packed <<= bits
-        packed |= column
+    packed = _pack_arguments(args, layout.args)
     packed <<= layout.lo
     packed |= begins - layout.first
     if layout.length:
         packed <<= layout.length
         packed |= np.minimum(hi, layout.last) - begins
     return packed
+
+
+def _pack_arguments(args: Ints, bits: Sequence[int]) -> Longs:
+    packed = np.zeros(args.shape[1], np.int64)
+    for column, width in zip(args, bits, strict=True):
+        packed <<= width
+        packed |= column
+    return packed
+
+
+def _find_order(args: Ints, lo: Longs) -> Longs:
+    """Return the order of rows, found in as few turns as numbers have room for."""
+    order, places = np.argsort(lo), len(lo).bit_length()
+    bits = [int(column.max(initial=0)).bit_length() for column in args]
+    end = len(bits)
+    while end:
+        begin = end - 1
+        while begin and sum(bits[begin - 1 : end]) + places <= _BITS:
+            begin -= 1
+        packed = _pack_arguments(args[begin:end], bits[begin:end])[order]
+        packed <<= places
+        packed |= np.arange(len(order))
+        packed.sort()
+        packed &= (1 << places) - 1
+        order, end = order[packed], begin
+    return order
 
 
 def _unpack(packed: Longs, layout: _Layout) -> Columns:
