@@ -9,9 +9,10 @@ bound how many facts, arguments and new constants it can hold, so room for all o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import ctypes
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,8 @@ from tidelog.data.scan_kernels import (
     Rows,
     byte_classes,
     empty_rows,
+    find_line,
+    measure_block,
     scan_lines,
     scatter,
     scatter_order,
@@ -63,20 +66,37 @@ BATCH = 1 << 18
 #: Bad lines that are reported at once.
 MOST_ERRORS = 20
 
-_NEWLINE, _COMMA = 10, 44
 #: As many names as no text has.
 _ALL = 1 << 31
 
 
-def _split_blocks(data: bytes) -> Iterator[tuple[int, int]]:
-    """Split a text into ranges of whole lines of about `BLOCK` bytes."""
-    start = 0
-    while start < len(data):
-        end = len(data)
-        if start + BLOCK < end:
-            end = data.rfind(b"\n", start, start + BLOCK) + 1 or data.find(b"\n", start + BLOCK) + 1 or end
-        yield start, end
-        start = end
+@lru_cache(maxsize=4096)
+def _is_predicate(name: str) -> bool:
+    """Return whether the slow reader takes a name for a predicate."""
+    from tidelog.language.fact_text import parse_fact
+
+    try:
+        parse_fact(name)
+    except TidelogError:
+        return False
+    return True
+
+
+#: Finds the UTF-8 form of a text in memory, where one of ASCII has it already.
+_find_bytes = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyUnicode_AsUTF8AndSize", ctypes.pythonapi)
+)
+
+
+def _view_bytes(text: str | bytes) -> Bytes:
+    """Return the bytes of a text in UTF-8, as an array for reading. Only a text that is not ASCII is copied."""
+    if isinstance(text, bytes) or not text.isascii():
+        return np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
+    place = (ctypes.c_uint8 * len(text)).from_address(_find_bytes(text, None))
+    place.text = text  # kept as long as the array, which has a reference to `place`
+    view = np.frombuffer(place, np.uint8)
+    view.flags.writeable = False
+    return view
 
 
 class _Scan:
@@ -84,15 +104,14 @@ class _Scan:
 
     def __init__(self, symbols: Symbols, source: str, ordered: bool, line: int, reads: Collection[str] | None) -> None:
         self.symbols, self.source = symbols, source
-        self.data = b""  # the present chunk, and the length of all chunks before it
-        self.before = 0
+        self.data: Bytes = np.zeros(0, np.uint8)  # the present chunk
         self.names = Symbols()
         #: Names from `n_read` on are those of predicates whose arguments are left unread.
         for name in reads or ():
             self.names.intern(name)
         self.n_read = _ALL if reads is None else len(self.names)
         self.checked = 0
-        self.chain: list[Ids] = [np.zeros(0, np.int32)] * 4  # the arrays of `Predicates` after `names`
+        self.chain: list[Ids] = [np.zeros(0, np.int32)] * 5  # the arrays of `Predicates` after `names`
         self.rows = empty_rows(0)
         self.parts: list[Columns] = []
         self.facts: list[Fact] = []
@@ -103,9 +122,9 @@ class _Scan:
         self.first_line = line
         self.counted = (0, line)  # a position in `data`, and the number of its line
         self.order = _Order() if ordered else None
-        self.unread = _Unread(b"", symbols, source)
+        self.unread = _Unread("", symbols, source)
 
-    def run(self, chunks: Iterable[bytes]) -> Columns:
+    def run(self, chunks: Iterable[str | bytes]) -> Columns:
         for chunk in chunks:
             self._scan_chunk(chunk)
             if len(self.errors) >= MOST_ERRORS:
@@ -119,49 +138,48 @@ class _Scan:
                 self.parts = self.order.merge(self.parts, self.facts)
         return combine(self.symbols, self.parts) if self.parts else EMPTY
 
-    def _scan_chunk(self, data: bytes) -> None:
+    def _scan_chunk(self, text: str | bytes) -> None:
         """Scan the facts of a chunk of whole lines."""
-        self.before += len(self.data)
         self.first_line += int(self.rows.counts[LINES])
         self.rows.counts[LINES] = 0
-        self.data, self.counted, self.unread = data, (0, self.first_line), _Unread(data, self.symbols, self.source)
-        classes = self._classify_bytes()
-        view = np.frombuffer(data, np.uint8)
-        for start, end in _split_blocks(data):
+        classes = self._classify_bytes(text)
+        data = self.data = _view_bytes(text)
+        self.counted, self.unread = (0, self.first_line), _Unread(text, self.symbols, self.source)
+        start = 0
+        while start < len(data) and len(self.errors) < MOST_ERRORS:
             # A line holds one fact at most, and arguments are separated by commas.
-            block = view[start:end]
-            lines = int(np.count_nonzero(block == _NEWLINE)) + 1
-            args = lines + int(np.count_nonzero(block == _COMMA))
+            end, newlines, commas = measure_block(data, start, BLOCK)
+            lines, args = newlines + 1, newlines + 1 + commas
             self._reserve(lines, args)
             predicates = Predicates(self.names.reserve(lines, end - start), self.n_read, *self.chain)
             # The reduced fraction of a decimal number is at most twice as long as the number.
             symbols = self.symbols.reserve(args, 2 * (end - start))
-            scan_lines(view, start, end, classes, symbols, predicates, self.rows)
+            scan_lines(data, start, end, classes, symbols, predicates, self.rows)
             self._check_names()
             for at in self.rows.unread[: self.rows.counts[UNREAD]]:
                 self._read_slowly(int(at))
             self.rows.counts[UNREAD] = 0
             if self.rows.counts[ROWS] > BATCH:
                 self._flush()
-            if len(self.errors) >= MOST_ERRORS:
-                break
+            start = end
         self._flush()
 
-    def _classify_bytes(self) -> Bytes:
-        if self.data.isascii():
-            return byte_classes("")
-        check_utf8(self.data, self.source, self.first_line)
-        return byte_classes(self.data.decode())
+    def _classify_bytes(self, text: str | bytes) -> Bytes:
+        if not text.isascii() and isinstance(text, bytes):
+            check_utf8(text, self.source, self.first_line)
+            return byte_classes(text.decode())
+        return byte_classes("" if isinstance(text, bytes) else text)
 
     def _reserve(self, lines: int, most: int) -> None:
         """Make room for the facts of some lines, which have up to `most` arguments."""
-        if max(self.rows.counts[[ROWS, ARGS]]) + most > len(self.rows.lo):
+        counts = self.rows.counts
+        if max(int(counts[ROWS]), int(counts[ARGS])) + most > len(self.rows.lo):
             self._flush()
             if most > len(self.rows.lo):
                 # After a text of a single block come no more rows; streams bring many such small texts.
                 more = min(2 * BATCH, len(self.data) // 8) if len(self.data) > BLOCK else 0
-                self.rows = empty_rows(most + more)._replace(counts=self.rows.counts)
-        known = max(len(self.names), int(self.rows.counts[RELATIONS])) + lines
+                self.rows = empty_rows(most + more)._replace(counts=counts)
+        known = max(len(self.names), int(counts[RELATIONS])) + lines
         if known > len(self.chain[0]):
             self.chain = [
                 np.concatenate([column, np.zeros(2 * known - len(column), np.int32)]) for column in self.chain
@@ -169,13 +187,9 @@ class _Scan:
 
     def _check_names(self) -> None:
         """Let the slow reader check each new predicate once. If it objects, let it report the facts with that name."""
-        from tidelog.language.fact_text import parse_fact
-
         known, self.checked = self.checked, len(self.names)
         for name in range(known, self.checked):
-            try:
-                parse_fact(str(self.names.value(name)))
-            except TidelogError:
+            if not _is_predicate(str(self.names.value(name))):
                 relation = self.rows.relation[: self.rows.counts[ROWS]]
                 for row in np.flatnonzero(self.chain[2][relation] == name)[:MOST_ERRORS]:
                     self._read_slowly(int(self.rows.line[row]))
@@ -195,7 +209,7 @@ class _Scan:
             return
         self.facts.append(fact)
         if self.order:
-            self.order.slow.append(self.before + at)
+            self.order.note(self.rows, at)
         self.dates |= dates
         self.zones |= find_zones(text.rpartition("@")[2])
         self.numbers |= not dates and fact.interval != Interval.always()
@@ -205,25 +219,22 @@ class _Scan:
 
         Lines are counted from the last position that was asked for.
         """
-        start = self.data.rfind(b"\n", 0, at) + 1
-        end = self.data.find(b"\n", at)
-        before, line = self.counted if self.counted[0] <= start else (0, self.first_line)
-        self.counted = (start, line + self.data.count(b"\n", before, start))
-        return self.data[start : end if end >= 0 else len(self.data)].decode().rstrip("\r"), self.counted[1]
+        counted, line = self.counted if self.counted[0] <= at else (0, self.first_line)
+        start, end, lines = find_line(self.data, at, counted)
+        self.counted = (start, line + lines)
+        return self.data[start:end].tobytes().decode().rstrip("\r"), line + lines
 
     def _flush(self) -> None:
         """Sort the rows read so far into relations, and append them to `parts`."""
         rows = self.rows
         count = int(rows.counts[ROWS])
         denominator, lo, hi = self._to_common_step(rows.lo[:count], rows.hi[:count])
-        for row in np.flatnonzero(lo > hi)[:MOST_ERRORS]:
-            self._read_slowly(int(rows.line[row]))
         if not count or self.errors:
-            rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
+            self._forget_rows()
             return
         relations = int(rows.counts[RELATIONS])
         names, arity = self.chain[2][:relations], self.chain[3][:relations]
-        size = np.bincount(rows.relation[:count], minlength=relations)
+        size = self.chain[4][:relations].astype(np.int64)
         stop = np.cumsum(size)
         stored = np.where(names < self.n_read, arity, 0).astype(np.int32)
         arg_stop = np.cumsum(size * stored)
@@ -232,7 +243,7 @@ class _Scan:
         scatter(
             rows._replace(lo=lo, hi=hi), stop - size, arg_stop - size * stored, size, stored, sorted_lo, sorted_hi, args
         )
-        order = self.order.number_rows(rows, stop - size, self.before) if self.order else None
+        order = self.order.number_rows(rows, stop - size) if self.order else None
         relations_by_key: dict[Key, Relation] = {}
         for r in np.flatnonzero(size):
             key = str(self.names.value(int(names[r]))), int(arity[r])
@@ -250,7 +261,11 @@ class _Scan:
         zones: dict[Zone, str] = {"local": self.source} if local else {}
         zones |= {"zoned": self.source} if zoned else {}
         self.parts.append(Columns(denominator, dates, relations_by_key, numbers, zones=zones))
-        rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
+        self._forget_rows()
+
+    def _forget_rows(self) -> None:
+        self.rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
+        self.chain[4][:] = 0
 
     def _to_common_step(self, lo: Times, hi: Times) -> tuple[int, Times, Times]:
         """Convert the rows' times to their common time step; return its denominator and the ends."""
@@ -268,6 +283,8 @@ class _Scan:
         left = which % 2 == 0
         lo[which[left] // 2] += 2 * ticks[left]
         hi[which[~left] // 2] += 2 * ticks[~left]
+        for row in np.flatnonzero(lo > hi)[:MOST_ERRORS]:
+            self._read_slowly(int(rows.line[row]))
         return denominator, lo, hi
 
     def _report_overflows(self, rows: npt.NDArray[np.int64], denominator: int) -> None:
@@ -283,7 +300,7 @@ class _Scan:
 class _Unread:
     """A chunk of text with arguments that are left unread, and how many facts of each relation were found in it."""
 
-    data: bytes
+    text: str | bytes
     symbols: Symbols
     source: str
     counts: dict[Key, int] = field(default_factory=dict)
@@ -300,38 +317,37 @@ class _Unread:
 
     @cached_property
     def _relations(self) -> dict[Key, Relation]:
-        return scan_facts(self.data, self.symbols, self.source).relations
+        return scan_facts(self.text, self.symbols, self.source).relations
 
 
 class _Order:
     """The positions of facts in the text.
 
-    Rows come in its order. The facts of the slow reader are put between them at the end, by where all of them begin.
+    Rows come in its order. The facts of the slow reader, of which each knows how many rows precede it, are put between
+    them at the end.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        self.begins: list[Times] = []
         self.slow: list[int] = []
 
-    def number_rows(self, rows: Rows, at: Times, before: int) -> Times:
-        """Return the positions of a batch of rows among all rows, sorted by relation: those of r begin at `at[r]`.
-
-        `before` is where the chunk of the rows begins in the text, in bytes.
-        """
+    def number_rows(self, rows: Rows, at: Times) -> Times:
+        """Return the positions of a batch of rows among all rows, sorted by relation: those of r begin at `at[r]`."""
         count = int(rows.counts[ROWS])
         order = np.empty(count, np.int64)
         scatter_order(rows.relation, count, self.count, at, order)
-        self.begins.append(rows.line[:count] + before)
         self.count += count
         return order
 
+    def note(self, rows: Rows, at: int) -> None:
+        """Note a fact of the slow reader that begins at a position of the present chunk, behind all noted before."""
+        self.slow.append(self.count + int(np.searchsorted(rows.line[: rows.counts[ROWS]], at)))
+
     def merge(self, parts: list[Columns], facts: list[Fact]) -> list[Columns]:
         """Return the parts with positions among all facts; the last part holds `facts`, which the slow reader read."""
-        begins = np.concatenate([*self.begins, np.zeros(0, np.int64)])
-        slow = np.array(self.slow, np.int64)
-        of_row = np.arange(self.count) + np.searchsorted(np.sort(slow), begins)
-        of_slow = np.searchsorted(begins, slow) + np.argsort(np.argsort(slow))
+        slow, rows = np.array(self.slow, np.int64), np.arange(self.count)
+        of_row = rows + np.searchsorted(slow, rows, side="right")
+        of_slow = slow + np.arange(len(slow))
         of_key: dict[Key, list[int]] = {}
         for fact, position in zip(facts, of_slow, strict=True):
             of_key.setdefault((fact.predicate, len(fact.args)), []).append(int(position))
@@ -359,8 +375,7 @@ def scan_facts(
 
     Raises a TidelogError that lists the bad lines, up to `MOST_ERRORS`.
     """
-    data = text.encode() if isinstance(text, str) else text
-    return _Scan(symbols, source, ordered, line, reads).run([data] if data else [])
+    return _Scan(symbols, source, ordered, line, reads).run([text] if text else [])
 
 
 def scan_chunks(

@@ -116,6 +116,7 @@ class Predicates(NamedTuple):
     next: Ids  # relation + 1 by relation
     name: Ids  # by relation
     arity: Ids  # by relation
+    size: Ids  # by relation: its rows in the present batch
 
 
 def empty_rows(size: int) -> Rows:
@@ -173,6 +174,15 @@ def _read_words(data: Bytes, start: int) -> tuple[int, int, int]:
 
 
 @inlined_kernel
+def _skip_token(data: Bytes, start: int, end: int, classes: Bytes) -> int:
+    """Return where an argument without quotes ends."""
+    i, _, _ = _read_words(data, start)
+    while i < end and classes[byte(data, i)] <= _OTHER:
+        i += 1
+    return i
+
+
+@inlined_kernel
 def _read_token(data: Bytes, start: int, end: int, classes: Bytes, widest: int) -> tuple[int, int, int]:
     """Read a token of bytes of class `widest` at most; return its end, and what `first_word` returns for it."""
     i, h, last = _read_words(data, start)
@@ -209,6 +219,14 @@ def _find_relation(predicates: Predicates, rows: Rows, name: int, arity: int) ->
 
 
 @inlined_kernel
+def _find_quote(data: Bytes, i: int, end: int) -> int:
+    """Return where a text in quotes ends; -1 if only the slow reader can tell."""
+    while i < end and byte(data, i) != _QUOTE and byte(data, i) != _BACKSLASH and byte(data, i) != _NL:
+        i += 1
+    return i if i < end and byte(data, i) == _QUOTE else -1
+
+
+@inlined_kernel
 def _read_args(
     data: Bytes, i: int, end: int, classes: Bytes, symbols: SymbolTable, rows: Rows, count: int
 ) -> tuple[int, int]:
@@ -218,10 +236,8 @@ def _read_args(
         start = i
         if i < end and byte(data, i) == _QUOTE:
             start += 1
-            i += 1
-            while i < end and byte(data, i) != _QUOTE and byte(data, i) != _BACKSLASH and byte(data, i) != _NL:
-                i += 1
-            if i == end or byte(data, i) != _QUOTE:
+            i = _find_quote(data, start, end)
+            if i < 0:
                 return -1, count
             h, last = first_word(data, start, i)
             kind = NAME_KIND
@@ -246,6 +262,32 @@ def _read_args(
             rows.second[at] = second_word(h, last, length, kind)
             rows.start[at] = start
             rows.size[at] = (length << 8) | kind
+        count += 1
+        i = _skip_spaces(data, i, end, classes)
+        if i == end:
+            return -1, count
+        if byte(data, i) == _CLOSE:
+            return i + 1, count
+        if byte(data, i) != _COMMA:
+            return -1, count
+        i += 1
+
+
+@inlined_kernel
+def _check_args(data: Bytes, i: int, end: int, classes: Bytes) -> tuple[int, int]:
+    """Do what `_read_args` does, for arguments that are not kept; return how many there are instead of a new count."""
+    count = 0
+    while True:
+        i = _skip_spaces(data, i, end, classes)
+        start = i
+        if i < end and byte(data, i) == _QUOTE:
+            i = _find_quote(data, i + 1, end) + 1
+            if i == 0:
+                return -1, count
+        else:
+            i = _skip_token(data, i, end, classes)
+            if i == start or bare_kind(data, start, i) < 0:
+                return -1, count
         count += 1
         i = _skip_spaces(data, i, end, classes)
         if i == end:
@@ -318,6 +360,7 @@ def _read_interval(data: Bytes, i: int, end: int, classes: Bytes, rows: Rows, ro
     if i == end or byte(data, i) != _COMMA:
         return -1
     lo = NEG_INF if kind == MINUS_INF else _store_end(rows, 2 * row, numerator, denominator, kind) + open_lo
+    whole = denominator == 1
     i, numerator, denominator, kind = read_time(data, _skip_spaces(data, i + 1, end, classes), end)
     i = _skip_spaces(data, i, end, classes)
     if i == end or (byte(data, i) != _SQUARE_CLOSE and byte(data, i) != _CLOSE):
@@ -325,11 +368,9 @@ def _read_interval(data: Bytes, i: int, end: int, classes: Bytes, rows: Rows, ro
     open_hi = 1 if byte(data, i) == _CLOSE else 0
     if kind in (NOT_UNDERSTOOD, MINUS_INF) or (kind == PLUS_INF and not open_hi):
         return -1
-    rows.lo[row] = lo
-    rows.hi[row] = (
-        POS_INF if kind == PLUS_INF else _store_end(rows, 2 * row + 1, numerator, denominator, kind) - open_hi
-    )
-    return i + 1
+    hi = POS_INF if kind == PLUS_INF else _store_end(rows, 2 * row + 1, numerator, denominator, kind) - open_hi
+    rows.lo[row], rows.hi[row] = lo, hi
+    return -1 if whole and denominator == 1 and lo > hi else i + 1
 
 
 @inlined_kernel
@@ -346,9 +387,13 @@ def _read_fact(
     name = intern_words(predicates.names, data, start, i, NAME_KIND, h, second)
     i = _skip_spaces(data, i, end, classes)
     first = rows.counts[ARGS]
-    after_args = first
+    after_args, arity = first, 0
     if i < end and byte(data, i) == _OPEN:
-        i, after_args = _read_args(data, i + 1, end, classes, symbols, rows, first)
+        if name < predicates.n_read:
+            i, after_args = _read_args(data, i + 1, end, classes, symbols, rows, first)
+            arity = after_args - first
+        else:
+            i, arity = _check_args(data, i + 1, end, classes)
         if i < 0:
             return -1
         i = _skip_spaces(data, i, end, classes)
@@ -364,9 +409,11 @@ def _read_fact(
         i = _skip_spaces(data, i + 1, end, classes)
     if i < end and byte(data, i) != _NL and byte(data, i) != _PERCENT and byte(data, i) != _HASH:
         return -1
-    rows.relation[row] = _find_relation(predicates, rows, name, after_args - first)
+    relation = _find_relation(predicates, rows, name, arity)
+    predicates.size[relation] += 1
+    rows.relation[row] = relation
     rows.line[row] = start
-    rows.counts[ARGS] = after_args if name < predicates.n_read else first
+    rows.counts[ARGS] = after_args
     rows.counts[ROWS] = row + 1
     return i
 
@@ -397,6 +444,34 @@ def scan_lines(
         i += 1
         rows.counts[LINES] += 1
     _intern_args(data, symbols, rows)
+
+
+@kernel
+def measure_block(data: Bytes, start: int, size: int) -> tuple[int, int, int]:
+    """Measure a block of whole lines of about `size` bytes: return its end, its newlines, and its commas."""
+    end = min(start + size, len(data))
+    lines, commas = 0, 0
+    for i in range(start, end):
+        lines += byte(data, i) == _NL
+        commas += byte(data, i) == _COMMA
+    while end < len(data) and byte(data, end - 1) != _NL:
+        lines += byte(data, end) == _NL
+        commas += byte(data, end) == _COMMA
+        end += 1
+    return end, lines, commas
+
+
+@kernel
+def find_line(data: Bytes, at: int, counted: int) -> tuple[int, int, int]:
+    """Return where the line of a position begins and ends, and how many lines begin after `counted` up to it."""
+    start, end, lines = at, at, 0
+    while start > 0 and byte(data, start - 1) != _NL:
+        start -= 1
+    while end < len(data) and byte(data, end) != _NL:
+        end += 1
+    for i in range(counted, start):
+        lines += byte(data, i) == _NL
+    return start, end, lines
 
 
 @kernel
