@@ -89,12 +89,14 @@ _find_bytes = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void
 
 
 def _view_bytes(text: str | bytes) -> Bytes:
-    """Return the bytes of a text in UTF-8, as an array for reading. Only a text that is not ASCII is copied."""
+    """Return the bytes of a text in UTF-8, as an array that may be read as long as the text exists.
+
+    Only a text that is not ASCII is copied.
+    """
     if isinstance(text, bytes) or not text.isascii():
         return np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
     place = (ctypes.c_uint8 * len(text)).from_address(_find_bytes(text, None))
-    place.text = text  # kept as long as the array, which has a reference to `place`
-    view = np.frombuffer(place, np.uint8)
+    view = np.frombuffer(memoryview(place), np.uint8)
     view.flags.writeable = False
     return view
 
@@ -111,7 +113,7 @@ class _Scan:
             self.names.intern(name)
         self.n_read = _ALL if reads is None else len(self.names)
         self.checked = 0
-        self.chain: list[Ids] = [np.zeros(0, np.int32)] * 5  # the arrays of `Predicates` after `names`
+        self.chain: list[Ids] = [np.zeros(0, np.int32)] * 6  # the arrays of `Predicates` after `names`
         self.rows = empty_rows(0)
         self.parts: list[Columns] = []
         self.facts: list[Fact] = []
@@ -238,10 +240,22 @@ class _Scan:
         stop = np.cumsum(size)
         stored = np.where(names < self.n_read, arity, 0).astype(np.int32)
         arg_stop = np.cumsum(size * stored)
-        sorted_lo, sorted_hi = np.empty(count, np.int64), np.empty(count, np.int64)
+        # Ends of points are the same array. Those that are not whole are not known yet where rows are counted.
+        longer = size * ((self.chain[5][:relations] > 0) | (rows.counts[FRACTIONS] > 0))
+        hi_stop = np.cumsum(longer)
+        hi_at = np.where(longer, hi_stop - longer, -1)
+        sorted_lo, sorted_hi = np.empty(count, np.int64), np.empty(int(longer.sum()), np.int64)
         args = np.empty(int(rows.counts[ARGS]), np.int32)
         scatter(
-            rows._replace(lo=lo, hi=hi), stop - size, arg_stop - size * stored, size, stored, sorted_lo, sorted_hi, args
+            rows._replace(lo=lo, hi=hi),
+            stop - size,
+            hi_at,
+            arg_stop - size * stored,
+            size,
+            stored,
+            sorted_lo,
+            sorted_hi,
+            args,
         )
         order = self.order.number_rows(rows, stop - size) if self.order else None
         relations_by_key: dict[Key, Relation] = {}
@@ -249,7 +263,8 @@ class _Scan:
             key = str(self.names.value(int(names[r]))), int(arity[r])
             own = slice(stop[r] - size[r], stop[r])
             own_order = None if order is None else order[own]
-            own_lo, own_hi = sorted_lo[own], sorted_hi[own]
+            own_lo = sorted_lo[own]
+            own_hi = sorted_hi[hi_stop[r] - size[r] : hi_stop[r]] if longer[r] else own_lo
             if stored[r] == arity[r]:
                 block = args[arg_stop[r] - size[r] * arity[r] : arg_stop[r]].reshape(key[1], size[r])
                 relations_by_key[key] = Relation(*key, block, own_lo, own_hi, own_order)
@@ -265,7 +280,8 @@ class _Scan:
 
     def _forget_rows(self) -> None:
         self.rows.counts[[ROWS, ARGS, FRACTIONS]] = 0
-        self.chain[4][:] = 0
+        for column in self.chain[4:]:
+            column[:] = 0
 
     def _to_common_step(self, lo: Times, hi: Times) -> tuple[int, Times, Times]:
         """Convert the rows' times to their common time step; return its denominator and the ends."""

@@ -32,7 +32,8 @@ Key = tuple[str, int]
 class Relation:
     """The facts of one predicate: one row of `args` per argument, and closed pairs `lo`, `hi` on the doubled grid.
 
-    `order` is the position of each fact in the input, counted over all relations; None unless it was asked for.
+    `lo` and `hi` may be the same array, if all facts are points; nothing writes to them. `order` is the position of
+    each fact in the input, counted over all relations; None unless it was asked for.
     """
 
     predicate: str
@@ -86,7 +87,8 @@ class Relation:
     def select(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Relation:
         """Return some of the rows: those with the given numbers, or those where a mask is true."""
         order = None if self.order is None else self.order[rows]
-        return self.derive(lambda args: args[:, rows], self.lo[rows], self.hi[rows], order)
+        lo = self.lo[rows]
+        return self.derive(lambda args: args[:, rows], lo, lo if self.hi is self.lo else self.hi[rows], order)
 
     def cut(self, first: int, stop: int) -> Relation:
         """Return the rows from `first` to `stop`, without copying them."""
@@ -284,7 +286,8 @@ def _concatenate(relations: list[Relation]) -> Relation:
         return relations[0]
     orders = [relation.order for relation in relations if relation.order is not None]
     lo = np.concatenate([relation.lo for relation in relations])
-    hi = np.concatenate([relation.hi for relation in relations])
+    points = all(relation.hi is relation.lo for relation in relations)
+    hi = lo if points else np.concatenate([relation.hi for relation in relations])
     order = np.concatenate(orders) if len(orders) == len(relations) else None
 
     def read() -> Ids:
