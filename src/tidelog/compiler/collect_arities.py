@@ -16,7 +16,7 @@ def collect_arities(compiled: CompiledProgram) -> CompiledProgram:
     rules, data and question.
     """
     target = compiled.target
-    arities = program_arities(compiled.source) if target.engine == "batch" else {}
+    arities = dict(program_arities(compiled.source)) if target.engine == "batch" else {}
     for rule in compiled.rules:
         for name, arity in rule.atoms():
             arities.setdefault(name, arity)

@@ -5,6 +5,8 @@ Stable models give a meaning to negation in cycles, so for them this pass checks
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tidelog.analysis.temporal_recursion import find_unordered_negation
 from tidelog.analysis.value_growth import find_endless_values
 from tidelog.compiler.compiled_program import CompiledProgram
@@ -21,6 +23,7 @@ def stratify(compiled: CompiledProgram) -> CompiledProgram:
     return compiled
 
 
+@lru_cache(maxsize=16)
 def require_strata(program: Program, timeline: TimelineName) -> None:
     """Raise for every recursion through negation that does not go back in time, and for one that creates values."""
     problems = [*find_unordered_negation(program.rules, timeline), *find_endless_values(program.rules)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tidelog.analysis.predicate_graph import body_atoms
@@ -52,7 +53,8 @@ def choose_timeline(program: Program, timeline: TimelineName | None) -> Timeline
     return timeline
 
 
-def program_arities(program: Program) -> dict[str, int]:
+@lru_cache(maxsize=16)
+def program_arities(program: Program) -> Mapping[str, int]:
     """Return the number of arguments of every predicate of the rules, hidden ones included."""
     atoms = ((head_atom(rule), *(atom for atom, _ in body_atoms(rule))) for rule in program.rules)
     return {atom.predicate: len(atom.args) for group in atoms for atom in group if atom is not None}

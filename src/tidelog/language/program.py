@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.language.calendar_predicates import find_calendars
@@ -76,6 +77,18 @@ class Program:
     def core(self) -> CoreProgram:
         """The rules in core form: without numbers, they are as they are written."""
         return desugar(self.rules)
+
+    def __hash__(self) -> int:
+        """Return the hash, which is computed once: programs are the keys under which their compiled forms are kept."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash out: another process has others for the same texts."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     @property
     def predicates(self) -> dict[str, int]:

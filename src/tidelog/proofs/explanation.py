@@ -114,7 +114,7 @@ def explain(
     if data is not given:
         warn_of_tables(program, data, [fact.predicate])
     timed = read_time_arguments(program, data)
-    require_arities(dict(program_arities(program)), timed, (fact,))
+    require_arities(program_arities(program), timed, (fact,))
     require_known_predicates((fact.predicate,), known_predicates(program, (name for name, _ in data.relations)))
     style = FactStyle(data.dates, program.time_arguments)
 

@@ -137,12 +137,14 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
     arguments = [r.args for r, is_read in zip(relations, read, strict=True) if is_read]
     ids = _intern_constants(symbols, data.symbols_so_far, arguments)
     sizes = np.array([len(relation) for relation in relations] or [0], np.int64)
+    lo = _concatenate([relation.lo for relation in relations], np.int64)
+    points = all(relation.hi is relation.lo for relation in relations)
     arities = np.array([r.arity if is_read else 0 for r, is_read in zip(relations, read, strict=True)] or [0], np.int64)
     widths = sizes * arities
     facts = Facts(
         np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-        _concatenate([relation.lo for relation in relations], np.int64),
-        _concatenate([relation.hi for relation in relations], np.int64),
+        lo,
+        lo if points else _concatenate([relation.hi for relation in relations], np.int64),
         weight,
         _concatenate([ids[args].ravel() for args in arguments], np.int32),
         np.array([reading.numbers.get(relation.predicate, -1) for relation in relations] or [-1], np.int64),
@@ -152,7 +154,7 @@ def arrange(data: Dataset, reading: Reading, clock: Clock, symbols: Symbols) -> 
         np.cumsum(widths) - widths,
         np.array([reading.delay(relation.predicate) for relation in relations] or [0], np.int64),
     )
-    order = _arrival_order(relations, facts.lo, ordered)
+    order = _arrival_order(relations, lo, ordered)
     together = reading.fixed and not reading.own_times and len(order) > max(_FEW, len(symbols) // 4)
     places = np.zeros(len(symbols) + 1 if together else 0, np.int64)
     _group_by_first_argument(facts, places)
@@ -225,7 +227,7 @@ def _build_batch(
     most = min(len(order), 1) if reading.fixed else len(order)
     todo = Todo(
         np.empty(most, np.int64),
-        np.full(most, NEG_INF, np.int64),
+        np.empty(most, np.int64),
         np.zeros(most, np.bool_),
         np.empty(words, np.int64),
         np.empty(most, np.int64),
@@ -390,6 +392,7 @@ def _lay_out(
             if step < 0 or (clock if length == 0 else -(-clock // length)) != turn:
                 step += 1
                 turn = clock if length == 0 else -(-clock // length)
+                todo.lasts[step] = NEG_INF
                 if step == 0:
                     first_record = at
             todo.clocks[step] = clock
