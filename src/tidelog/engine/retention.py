@@ -221,18 +221,25 @@ def move_due(later: Array, end: int, horizon: int, preds: Array, queue: Array) -
     """
     taken, kept, at, first = 0, 0, 0, POS_INF
     while at < end:
-        width = 3 + preds[later[at], ARITY]
+        arity = preds[later[at], ARITY]
         if later[at + 1] <= horizon:
-            for i in range(width):
-                queue[taken + i] = later[at + i]
-            taken += width
+            _copy_record(later, at, arity, queue, taken)
+            taken += 3 + arity
         else:
             first = min(first, later[at + 1])
-            for i in range(width):
-                later[kept + i] = later[at + i]
-            kept += width
-        at += width
+            if kept < at:
+                _copy_record(later, at, arity, later, kept)
+            kept += 3 + arity
+        at += 3 + arity
     return taken, kept, first
+
+
+@inlined_kernel
+def _copy_record(source: Array, at: int, arity: int, target: Array, to: int) -> None:
+    """Copy a record. Most have few arguments, so their other words are not part of the loop."""
+    target[to], target[to + 1], target[to + 2] = source[at], source[at + 1], source[at + 2]
+    for i in range(3, 3 + arity):
+        target[to + i] = source[at + i]
 
 
 @kernel

@@ -262,9 +262,10 @@ def _answer_at_times(at: Array, task: Task, tables: Tables, heap: Array, found: 
 def _answer_intervals(at: Array, task: Task, tables: Tables, found: Found, until: int) -> bool:
     """Write the answers that have ended before `until`; return False where there is no room."""
     advance_to(until + task.ahead, ANSWERS, tables.agenda)
-    at[NEEDED] = at[N_FOUND] + count_ended(at[REPORTED], until, tables)
-    if at[NEEDED] > len(found.lo):
-        return False
+    if at[N_FOUND] + tables.meta[HELD] > len(found.lo):  # else there is room even if all that is held has ended
+        at[NEEDED] = at[N_FOUND] + count_ended(at[REPORTED], until, tables)
+        if at[NEEDED] > len(found.lo):
+            return False
     # Facts that a negation derives end where it was evaluated last, and may go on; those that stand have no end.
     stands = tables.preds[task.query, MAY_STAND]
     open_end = at[EVALUATED] if task.persisting[task.query] and not stands else NEG_INF
