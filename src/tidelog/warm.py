@@ -112,7 +112,9 @@ def _warm_batch() -> None:
             for form in ("text", "jsonl"):
                 for iso in (False, True):
                     model.render(form, iso=iso)
-                    tl.materialise(program, tl.Dataset.parse("Q(a)@1/2\nQ(b)@[1,2)\nE(a,0.5)")).render(form, iso=iso)
+                    tl.materialise(program, tl.Dataset.parse("Q(a)@1/2\nQ(b)@[1,2)\nE(a,0.5)\nN(a)@1min")).render(
+                        form, iso=iso
+                    )
     integer = tl.materialise(program, tl.Dataset.parse(_make_text(100)), timeline="integer")
     integer.render("text")
     tl.entails(program, tl.Dataset.parse(_make_text(100)), "P(x1)@1")
