@@ -343,7 +343,7 @@ def main() -> int:
     if options.part:
         parts = {options.part: parts[options.part]}
     for number in itertools.count(first):
-        for name, part in parts.items():
+        for place, (name, part) in enumerate(parts.items()):
             # Half of the rounds go without unbounded facts, which hide much of what rules derive.
             part = replace(part, endless_data=number % 2 == 0)
             if options.view:
@@ -351,7 +351,8 @@ def main() -> int:
             elif options.goals:
                 found = hunt_goals(part, number, deadline, seen)
             elif options.corrections:
-                found = hunt_corrections(part, number, deadline) or hunt_keyed_corrections(number, deadline)
+                found = hunt_corrections(part, number, deadline)
+                found = found or hunt_keyed_corrections(number * len(parts) + place, deadline)
             else:
                 search = partial(hunt_numbers, part) if isinstance(part, Numbers) else partial(hunt, part)
                 found = search(number, deadline, streaming=options.streaming)
