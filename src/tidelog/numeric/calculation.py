@@ -108,7 +108,9 @@ class Calculator:
         """Drop the rows for which a test does not hold or is undefined."""
         found = np.full(len(left.ids), UNKNOWN, np.int8)
         if step.op in _OPERATOR_NUMBERS:
-            compare_columns(_OPERATOR_NUMBERS[step.op], left.numbers, right.numbers, found)
+            # The layout that the kernel is compiled for.
+            one, other = np.ascontiguousarray(left.numbers), np.ascontiguousarray(right.numbers)
+            compare_columns(_OPERATOR_NUMBERS[step.op], one, other, found)
         unknown = found == UNKNOWN
         if unknown.any():
             sides = [self._constants.intern(column.where(unknown)) for column in (left, right)]

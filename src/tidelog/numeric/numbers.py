@@ -100,11 +100,12 @@ class Numbers:
     def intern_into(self, ids: Int32s, numerators: Int64s, denominators: Int64s | int = 1) -> None:
         """Do what `intern` does, into an array."""
         self._interned += len(ids)
+        numerators = np.ascontiguousarray(numerators)  # the layout that kernels are compiled for
         if isinstance(denominators, int):
             remembered = self._remember(denominators, int(numerators.max(initial=0)))
             request = Interning(numerators, _NONE, denominators, remembered, ids)
         else:
-            request = Interning(numerators, denominators, 0, _FEW, ids)
+            request = Interning(numerators, np.ascontiguousarray(denominators), 0, _FEW, ids)
         for first in range(0, len(ids), _BLOCK):
             last = min(first + _BLOCK, len(ids))
             table = self.symbols.reserve(last - first, (last - first) * LONGEST_NUMBER)
