@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
+import pickle
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -377,3 +381,19 @@ def test_suggestions_among_many_names_are_those_of_difflib() -> None:
         assert suggest(meant, names, cutoff) == (close[0] if close else None)
         found += bool(close)
     assert 5 < found < 40
+
+
+def test_a_program_from_another_process_is_the_same_key() -> None:
+    text = "Hot(X) :- Boxminus[0,2] High(X)."
+    program = Program.parse(text)
+    assert {program: 1}[Program.parse(text)] == 1
+    look = (
+        "import pickle, sys; from tidelog.language.program import Program; "
+        f"print({{pickle.loads(sys.stdin.buffer.read()): 'found'}}.get(Program.parse({text!r})))"
+    )
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        run = subprocess.run(
+            [sys.executable, "-c", look], input=pickle.dumps(program), env=environment, stdout=subprocess.PIPE
+        )
+        assert run.stdout.split() == [b"found"]
