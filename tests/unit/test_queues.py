@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tidelog as tl
-from tidelog.engine import plan_machine, store_tables
-from tidelog.engine.fact_store import Store
-from tidelog.engine.join_kernels import is_merged_head
+from kernel_ways import run_kernels
+from tidelog.engine import join_kernels, plan_machine, store_tables
+from tidelog.engine.fact_store import Rows, Store, make_empty_code
+from tidelog.engine.generated_kernel import generate_source
+from tidelog.engine.join_kernels import merge_record
 from tidelog.timeline.grid import NEG_INF, STANDING_END
 
 COUNT = 3000
@@ -62,10 +65,10 @@ def test_a_record_that_is_taken_again_derives_only_what_is_new() -> None:
         tables = store.tables(code)
         return plan_machine.run(code, tables, NEG_INF, 40, True, queue, 0, 4, following, 0, later, 0, allowance)
 
-    assert run(following)[0] == plan_machine.NO_ROOM
+    assert run(following)[0] == join_kernels.NO_ROOM
     following = np.empty(8, np.int64)
     status, turned, _, end, _, _ = run(following)
-    assert (status, turned, end) == (plan_machine.TIRED, True, 8)
+    assert (status, turned, end) == (join_kernels.TIRED, True, 8)
     assert following.reshape(2, 4)[:, :3].tolist() == [[told, 21, 40]] * 2
 
 
@@ -106,55 +109,85 @@ class Rounds:
     """Records `P(5)@[lo,hi]` that are derived in the rounds of a run."""
 
     def __init__(self) -> None:
-        self.recent = store_tables.make_recent(1)
+        self.store = Store([1], True, np.zeros(1, np.int64))
+        self.tables = self.store.tables(make_empty_code(1))
         self.queue, self.end = np.zeros(64, np.int64), 0
-        self.begin(new_run=True)
 
-    def begin(self, new_run: bool = False) -> None:
-        """Begin a round, whose queue is empty, perhaps of a new run."""
-        self.recent[0, store_tables.ROUND] += 1
-        if new_run:
-            self.recent[0, store_tables.SINCE_ROUND] = self.recent[0, store_tables.ROUND]
+    def begin(self) -> None:
+        """Begin a round, whose queue is empty, once the records of the last one have been taken."""
+        records = self.queue[: self.end].reshape(-1, 4)
+        for _, lo, hi, _ in records.tolist():
+            self.store.insert(0, Rows(np.array([[5]], np.int32), np.array([lo]), np.array([hi])))
+        self.tables.queued[0, store_tables.ROUND] += 1
         self.end = 0
 
     def adds(self, lo: int, hi: int) -> bool:
         """Derive a record; return whether the queue gets one more."""
-        if is_merged_head(3, 1, lo, hi, self.queue, self.end, np.array([5]), self.recent):
-            return False
-        self.queue[self.end : self.end + 4] = 3, lo, hi, 5
-        self.end += 4
-        return True
+        self.tables.scratch[1, 0] = 5
+        end = int(merge_record(0, 1, lo, hi, self.queue, self.end, self.tables))
+        more, self.end = end > self.end, end
+        return more
 
 
-def test_a_record_is_dropped_that_says_nothing_beyond_earlier_ones_of_its_run() -> None:
+def test_a_record_is_dropped_that_says_nothing_beyond_what_is_known_of_its_atom() -> None:
     rounds = Rounds()
     assert rounds.adds(10, 20)
     assert not rounds.adds(21, 30)
-    assert rounds.queue[:4].tolist() == [3, 10, 30, 5]
+    assert rounds.queue[:4].tolist() == [store_tables.NAMED, 10, 30, 5]
     rounds.begin()
     assert not rounds.adds(12, 30)
     assert rounds.adds(25, 35)
-    assert not rounds.adds(9, 12)
-    assert rounds.queue[:4].tolist() == [3, 9, 35, 5]
+    assert not rounds.adds(9, 25)
+    assert rounds.queue[:4].tolist() == [store_tables.NAMED, 9, 35, 5]
     assert rounds.adds(50, 60)
-    rounds.begin(new_run=True)
-    assert rounds.adds(52, 53)
+    assert rounds.end == 8
+    rounds.begin()
+    assert not rounds.adds(52, 60)
+    assert not rounds.adds(9, 9)
+    assert rounds.adds(40, 41)
 
 
 def test_no_record_is_dropped_where_a_fact_stands() -> None:
     rounds = Rounds()
     assert rounds.adds(10, STANDING_END)
-    rounds.begin()
     assert rounds.adds(12, 14)
-    rounds.begin()
     assert rounds.adds(13, STANDING_END)
 
 
-def test_places_for_the_records_of_a_round_grow_with_the_queue() -> None:
-    recent = store_tables.make_recent(2)
-    recent[0, store_tables.ROUND] = 7
-    assert store_tables.fit_recent(recent, np.empty(8 * store_tables.RECENT, np.int64)) is recent
-    larger = store_tables.fit_recent(recent, np.empty(8 * store_tables.RECENT + 1, np.int64))
-    assert len(larger) == 1 + 2 * store_tables.RECENT
-    assert larger[0, 0] == 7
-    assert not larger[1:].any()
+NETWORK = """
+Flag(X, Z) :- Monit(X, Z), Boxminus[0,2] Diamondminus[0,2] Signal(Z).
+Boxplus[0,3] Monit(X, Z) :- Flag(Y, Z), Edge(X, Y).
+"""
+
+
+def follow_network(joins: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return what a stream shows and holds whose edges become more, some always and some for a while."""
+    monkeypatch.setenv("TIDELOG_JOINS", joins)
+    program = tl.Program.parse(NETWORK)
+    always = [*(f"Edge(n{(3 * i + k) % 7},n{i})" for i in range(7) for k in range(2)), "Monit(n0,z0)", "Monit(n4,z1)"]
+    reasoner = tl.Reasoner(program, "Flag", background=tl.Dataset.parse("\n".join(always)))
+    assert generate_source(reasoner.evaluation.engine.code, reasoner.evaluation.task, reasoner.evaluation.store.preds)
+    found: list[object] = []
+    for t in range(38):
+        facts = [f"Signal(z{z})" for z in range(2) if (t + z) % 9 > 2]
+        if t == 8:
+            facts += ["Edge(n9,n2)@[8,inf)", "Edge(n8,n3)@[8,30]"]
+        step = reasoner.push(t, facts)
+        found += [sorted(map(str, step)), reasoner.count_held_atoms()]
+        if t == 16:
+            reasoner = tl.Reasoner.load(reasoner.save())
+        if t == 20:
+            reasoner.evaluation.store.compact()
+        if t == 29:
+            reasoner = pickle.loads(pickle.dumps(reasoner))
+    _, linked, _ = reasoner.evaluation.store.links.fit(reasoner.evaluation.store.atoms)
+    assert (linked[1:, store_tables.N_LINKS].sum() > 0) == (joins == "generated")
+    return [*found, sorted(map(str, reasoner.finish()))]
+
+
+def test_what_follows_from_facts_that_always_hold_is_found_again_when_there_are_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with run_kernels("interpreted"):
+        expected = follow_network("machine", monkeypatch)
+        assert follow_network("generated", monkeypatch) == expected

@@ -1,7 +1,8 @@
 """The engine: facts as flat arrays, one compiled machine that runs any plan, and the fixpoint around it.
 
 - `fact_store`, `store_tables`, `array_room`: the facts, their hash tables and indexes, and how large arrays are made.
-  `bulk_load`: bring whole relations into it. `store_parts`: the facts of some keys, to evaluate them apart.
+  `bulk_load`: bring whole relations into it. `store_parts`: the facts of some keys, to evaluate them apart;
+  `atom_links`: what runs note about atoms.
 - `plan_machine`, `join_kernels`, `standing_kernels`: the compiled function that takes records and runs the plans they
   trigger; facts that hold until something changes. `Since` is evaluated in `join_kernels.operand_times`, by the
   definition in `timeline.grid.since` (proofs evaluate it again in `timeline.time_sets`).

@@ -100,11 +100,17 @@ def add(atom: int, which: int, agenda: Agenda) -> None:
 
 
 @inlined_kernel
+def clear_schedule(atom: int, agenda: Agenda) -> None:
+    """Begin with an atom that is new: it is on no list, and at no time."""
+    agenda.flags[atom] = 0
+    agenda.first[atom, RULES] = agenda.first[atom, ANSWERS] = POS_INF
+
+
+@inlined_kernel
 def note_change(atom: int, fresh: bool, watched: int, agenda: Agenda) -> None:
     """Schedule an atom of a watched predicate that has changed, perhaps from nothing."""
     if fresh:
-        agenda.flags[atom] = 0
-        agenda.first[atom, RULES] = agenda.first[atom, ANSWERS] = POS_INF
+        clear_schedule(atom, agenda)
     if watched & (1 << RULES):
         add(atom, RULES, agenda)
     if watched & (1 << ANSWERS):

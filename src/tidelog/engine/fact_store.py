@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.compiler.opcodes import Code
-from tidelog.engine import agenda, plan_machine, retention, store_tables
+from tidelog.engine import agenda, join_kernels, plan_machine, retention, store_tables
 from tidelog.engine.array_room import copy_agenda, copy_used, enlarge, leave_room
+from tidelog.engine.atom_links import AtomLinks
 from tidelog.engine.maximal_intervals import coalesce
 from tidelog.numeric.rows import Rows as Rows
 from tidelog.numeric.rows import has_few_atoms
@@ -76,7 +77,7 @@ class Store:
         self.agenda = agenda.empty()
         #: New pieces of intervals of logged predicates: atom, first and last position.
         self.log: store_tables.Array = np.zeros((1, 3), np.int64)
-        self.recent: store_tables.Array = store_tables.make_recent(max(arities, default=0))
+        self.links = AtomLinks()
         self.resumed: store_tables.Array = np.zeros(5, np.int64)
         self.ahead: store_tables.Array = np.zeros((store_tables.AHEAD, 2), np.int64)
         #: A queue that is not in use, of the length that was needed before.
@@ -184,20 +185,19 @@ class Store:
             )
             if turned:
                 queue, following = following, queue
-            if status == plan_machine.DONE:
+            if status == join_kernels.DONE:
                 # The other queue may be a part of a longer one.
                 self.spare = own if len(own) <= _LONGEST_SPARE else None
                 return
-            if status == plan_machine.TIRED:
+            if status == join_kernels.TIRED:
                 self.resumed[0] = 0
                 raise AllowanceExceeded
-            if status == plan_machine.EVALUATED:
+            if status == join_kernels.EVALUATED:
                 self._work_by_batches(code, following, following_end)
                 return
-            if status == plan_machine.NO_ROOM:
+            if status == join_kernels.NO_ROOM:
                 following = own = store_tables.double_queue(following)
-                self.recent = store_tables.fit_recent(self.recent, following)
-            elif status == plan_machine.NO_ROOM_LATER:
+            elif status == join_kernels.NO_ROOM_LATER:
                 self.later = store_tables.double_queue(self.later)
             else:
                 self.grow()
@@ -250,7 +250,7 @@ class Store:
             self.pieces,
             self.agenda,
             self.log,
-            self.recent,
+            *self.links.fit(self.atoms),
             self.resumed,
             self.ahead,
         )
@@ -276,7 +276,7 @@ class Store:
             setattr(other, name, getattr(self, name).copy())
         for name, count in zip(("atoms", "args", "iv", "entries"), meta[_COUNTS].tolist(), strict=True):
             setattr(other, name, copy_used(getattr(self, name), count))
-        other.later = copy_used(self.later, self.later_end)
+        other.later, other.links = copy_used(self.later, self.later_end), AtomLinks()
         other.agenda = copy_agenda(self.agenda, int(meta[store_tables.N_ATOMS]))
         return other
 

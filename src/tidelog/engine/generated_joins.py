@@ -26,7 +26,7 @@ def drive(
 ):
     preds, atoms, args, table, iv = tables.preds, tables.atoms, tables.args, tables.table, tables.iv
     entries, keys, index_table = tables.entries, tables.keys, tables.index_table
-    meta, values, recent = tables.meta, tables.scratch[1], tables.recent
+    meta, values, linked, links = tables.meta, tables.scratch[1], tables.linked, tables.links
     full = 0
 """
 
@@ -162,6 +162,16 @@ def _share_levels(joins: Sequence[Join]) -> list[_Node]:
     return roots
 
 
+def _may_be_linked(node: _Node) -> bool:
+    """Return whether a plan ends with a level and may derive the same facts from many facts that an index finds there.
+
+    Where those always hold, they say nothing about the times of what follows.
+    """
+    level = node.level
+    alone = len(node.ends) == 1 and not node.followers
+    return alone and bool(node.ends[0].cut & MERGE) and level.op == HOLDS and _has_index(level)
+
+
 class _Writer:
     """Writes lines of source, each with its depth."""
 
@@ -192,6 +202,7 @@ class _Writer:
         if root.ends:
             self.write(2, *times, *binds, holds)
             self._write_ends(3, 1, root.ends)
+        linked = next(filter(_may_be_linked, root.followers), None) if level.op == HOLDS else None
         for node in root.followers:
             # Most new facts of a stream wait for others that arrive later: it costs little to see that.
             self.write(2, *times)
@@ -206,10 +217,47 @@ class _Writer:
             if checks:
                 self.write(3, f"if {' and '.join(checks)}:")
                 depth = 4
-            self._write_node(depth, 1, node)
+            if node is linked:
+                self._write_linked(depth, node)
+            else:
+                self._write_node(depth, 1, node)
 
-    def _write_node(self, depth: int, number: int, node: _Node) -> None:
-        """Write a level: go through the times at which its atom makes it true, among those of the levels before it."""
+    def _write_linked(self, depth: int, node: _Node) -> None:
+        """Write a join with facts that may always hold, such as the edges of a network.
+
+        Where they do, an atom derives the same atoms each time that more is known about it. These are kept as links,
+        which are good until the joined predicate has more atoms.
+        """
+        (join,) = node.ends
+        size = f"preds[{node.level.predicate}, SIZE] + 1"
+        h_lo, h_hi = join.range
+        self.write(
+            depth,
+            f"lo, hi = add_left(lo1, {h_lo}, {self.dense}), add_right(hi1, {h_hi}, {self.dense})",
+            f"if linked[1 + atom, LINKED_SIZE] == {size} and lo <= hi and lo <= horizon_hi:",
+            f"    words[{join.place + opcodes.WORK}] += 1 + linked[1 + atom, N_LINKS]",
+            "    first_link = linked[1 + atom, LINKS]",
+            "    for link in range(first_link, first_link + linked[1 + atom, N_LINKS]):",
+            f"        end = merge_into(links[link], {join.head}, {len(join.args)}, lo, hi, "
+            "following, following_end, tables)",
+            "        following_end, full = max(end, following_end), max(-end, full)",
+            "else:",
+            "    first_link, steady = np.int64(linked[0, LINKS]), True",
+            "    last_link = first_link",
+        )
+        self._write_node(depth + 1, 1, node, linked=True)
+        self.write(
+            depth + 1,
+            "if steady and last_link <= len(links):",
+            "    linked[0, LINKS], linked[1 + atom, LINKS] = last_link, first_link",
+            f"    linked[1 + atom, N_LINKS], linked[1 + atom, LINKED_SIZE] = last_link - first_link, {size}",
+        )
+
+    def _write_node(self, depth: int, number: int, node: _Node, linked: bool = False) -> None:
+        """Write a level: go through the times at which its atom makes it true, among those of the levels before it.
+
+        With `linked`, collect the atoms that follow if those of the level hold always.
+        """
         level, n = node.level, number
         self.write(depth, *(f"words[{join.place + opcodes.WORK}] += 1" for join in node.joins()))
         if level.same >= 0:
@@ -229,11 +277,13 @@ class _Writer:
         )
         self.write(depth + 1, *(f"r{register} = args[p{n} + {place}]" for place, register in level.binds))
         checks = [f"args[p{n} + {place}] == {_term(source)}" for place, source in level.checks]
+        if linked:
+            self.write(depth + 1, f"steady = steady and holds_always(a{n}, atoms, iv)")
         if checks:
             self.write(depth + 1, f"if {' and '.join(checks)}:")
-        self._write_times(depth + 2 if checks else depth + 1, n, node)
+        self._write_times(depth + 2 if checks else depth + 1, n, node, linked)
 
-    def _write_times(self, depth: int, n: int, node: _Node) -> None:
+    def _write_times(self, depth: int, n: int, node: _Node, linked: bool = False) -> None:
         """Write the loop over the times at which the atom of a level makes it true."""
         level = node.level
         within = f"{level.op}, {level.range[0]}, {level.range[1]}, lo{n}, hi{n}, {self.dense}"
@@ -242,14 +292,14 @@ class _Writer:
             f"i{n}, end{n}, lo{n + 1}, hi{n + 1} = first_times(a{n}, {within}, atoms, iv)",
             f"while i{n} < end{n}:",
         )
-        self._write_ends(depth + 1, n + 1, node.ends)
+        self._write_ends(depth + 1, n + 1, node.ends, linked)
         for follower in node.followers:
             self._write_node(depth + 1, n + 1, follower)
         # Later intervals add nothing to one that reaches the end.
         self.write(depth + 1, f"if hi{n + 1} == hi{n}:", "    break")
         self.write(depth + 1, f"i{n}, lo{n + 1}, hi{n + 1} = next_times(i{n} + 1, end{n}, {within}, iv)")
 
-    def _write_ends(self, depth: int, number: int, joins: Sequence[Join]) -> None:
+    def _write_ends(self, depth: int, number: int, joins: Sequence[Join], linked: bool = False) -> None:
         """Write the facts that plans derive where their last level holds."""
         for join in joins:
             (h_lo, h_hi), size = join.range, 3 + len(join.args)
@@ -262,6 +312,8 @@ class _Writer:
             branch = "if"
             if join.cut & DEFER:
                 self.write(depth, "if lo > horizon_hi:")
+                if linked:
+                    self.write(depth + 1, "steady = False")
                 self.write(depth + 1, f"if later_end + {size} > len(later):", "    full = NO_ROOM_LATER", "else:")
                 self.write(depth + 2, "meta[NEXT_DUE] = min(meta[NEXT_DUE], lo)")
                 self._write_record(depth + 2, join, "later", size)
@@ -269,10 +321,16 @@ class _Writer:
             self.write(depth, f"{branch} lo <= hi:")
             if join.cut & MERGE:
                 self.write(depth + 1, *(f"values[{i}] = {_term(source)}" for i, source in enumerate(join.args)))
-            self.write(depth + 1, f"if following_end + {size} > len(following):", "    full = NO_ROOM")
-            merged = f"is_merged_head({join.head}, {len(join.args)}, lo, hi, following, following_end, values, recent)"
-            self.write(depth + 1, f"elif not {merged}:" if join.cut & MERGE else "else:")
-            self._write_record(depth + 2, join, "following", size)
+                head = f"{join.head}, {len(join.args)}, lo, hi"
+                self.write(depth + 1, f"end = merge_record({head}, following, following_end, tables)")
+                self.write(depth + 1, "following_end, full = max(end, following_end), max(-end, full)")
+                if linked:
+                    target = f"values[{len(join.args)}]"
+                    self.write(depth + 1, "steady = steady and end >= 0")
+                    self.write(depth + 1, f"last_link = add_link({target}, links, last_link)")
+            else:
+                self.write(depth + 1, f"if following_end + {size} > len(following):", "    full = NO_ROOM", "else:")
+                self._write_record(depth + 2, join, "following", size)
 
     def _write_record(self, depth: int, join: Join, queue: str, size: int) -> None:
         words = [str(join.head), "lo", "hi", *map(_term, join.args)]

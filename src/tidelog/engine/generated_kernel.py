@@ -11,23 +11,32 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast
 
+import numpy as np
+
 from tidelog.compiler.opcodes import BOX, DIAMOND, HOLDS, Code
 from tidelog.engine import stream_kernel
 from tidelog.engine.agenda import note_change
 from tidelog.engine.generated_joins import write_joins
 from tidelog.engine.join_kernels import (
+    DONE,
+    GROW,
+    NO_ROOM,
+    NO_ROOM_LATER,
     add_left,
+    add_link,
     add_right,
     erode_right,
+    holds_always,
     is_full,
-    is_merged_head,
     merge_diamonds,
+    merge_into,
+    merge_record,
     return_record,
     store_atom,
     value,
     write_atom,
 )
-from tidelog.engine.plan_machine import DONE, FEW_ATOMS, GROW, NO_ROOM, NO_ROOM_LATER
+from tidelog.engine.plan_machine import FEW_ATOMS
 from tidelog.engine.store_tables import (
     ARGS,
     ARITY,
@@ -35,11 +44,16 @@ from tidelog.engine.store_tables import (
     HELD,
     LATEST,
     LENGTH,
+    LINKED_SIZE,
+    LINKS,
     LOGGED,
     MAY_STAND,
     N_ATOMS,
+    N_LINKS,
+    NAMED,
     NEWS,
     NEXT_DUE,
+    SIZE,
     START,
     TAKEN,
     TRANSIENT,
@@ -172,26 +186,29 @@ def take_records(
     preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
     atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
     iv, meta, pieces, agenda = tables.iv, tables.meta, tables.pieces, tables.agenda
-    recent, resumed, values, words = tables.recent, tables.resumed, tables.scratch[1], code.words
+    queued, resumed, values, words = tables.queued, tables.resumed, tables.scratch[1], code.words
     turned, looked_at = False, position
     if following_end == 0:
-        begin_round(recent, True)
+        begin_round(queued)
     while True:
         if position >= end:
             if following_end == 0:
                 return DONE, turned, position, end, following_end, later_end
             queue, following, turned = following, queue, not turned
             position, end, following_end, looked_at = 0, following_end, 0, 0
-            begin_round(recent, False)
+            begin_round(queued)
         tick()
         if position >= looked_at and meta[N_ATOMS] > FEW_ATOMS:
             looked_at = look_ahead(queue, position, end, preds, atoms, args, table, iv, meta, tables.ahead)
         record, first_following, first_later = position, following_end, later_end
         pred, lo, hi = queue[position], queue[position + 1], queue[position + 2]
         merged_lo, merged_hi = lo, hi
+        named = (pred >> 32) - 1
+        pred &= NAMED - 1
         arity = preds[pred, ARITY]
         n_atoms = meta[N_ATOMS]
         atom: Number = n_atoms
+        slot: Number = -1
         n_pieces = 1
         if resumed[0]:
             # It was inserted before a queue was full.
@@ -200,8 +217,10 @@ def take_records(
         elif preds[pred, TRANSIENT]:
             pieces[0, 0], pieces[0, 1] = lo, hi
         else:
-            slot = find_atom(pred, queue, position + 3, arity, atoms, args, table)
-            atom = table[slot]
+            atom = named
+            if atom < 0:
+                slot = find_atom(pred, queue, position + 3, arity, atoms, args, table)
+                atom = table[slot]
             if atom < 0:
                 if is_full(pred, arity, meta, preds, atoms, args, table, entries, keys):
                     return GROW, turned, position, end, following_end, later_end
@@ -263,7 +282,7 @@ def take_records(
             )
             full = max(full, lacking)
         if full:
-            return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, recent, resumed)
+            return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, queued, resumed)
             return full, turned, record, end, first_following, first_later
         position += 3 + arity
 
@@ -271,16 +290,24 @@ def take_records(
 #: The names that generated joins use.
 _SCOPE: dict[str, Any] = {
     "add_left": add_left,
+    "add_link": add_link,
     "add_right": add_right,
     "erode_right": erode_right,
     "find_atom": find_atom,
     "find_key": find_key,
     "first_times": first_times,
-    "is_merged_head": is_merged_head,
+    "holds_always": holds_always,
+    "merge_into": merge_into,
+    "np": np,
+    "merge_record": merge_record,
     "next_times": next_times,
     "value": value,
     "ARGS": ARGS,
     "LATEST": LATEST,
+    "LINKED_SIZE": LINKED_SIZE,
+    "LINKS": LINKS,
+    "N_LINKS": N_LINKS,
+    "SIZE": SIZE,
     "NEXT_DUE": NEXT_DUE,
     "NO_ROOM": NO_ROOM,
     "NO_ROOM_LATER": NO_ROOM_LATER,

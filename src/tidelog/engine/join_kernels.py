@@ -5,8 +5,6 @@ All are compiled into `plan_machine.run`, which calls them. The words of plans a
 
 from __future__ import annotations
 
-import numpy as np
-
 from tidelog.compiler.opcodes import (
     BOX,
     CUT_LEFT,
@@ -33,6 +31,7 @@ from tidelog.compiler.opcodes import (
     SINCE,
     UNTIL,
 )
+from tidelog.engine.agenda import clear_schedule
 from tidelog.engine.store_tables import (
     ARGS,
     CAPACITY,
@@ -46,30 +45,32 @@ from tidelog.engine.store_tables import (
     N_ENTRIES,
     N_INDEXES,
     N_KEYS,
+    NAMED,
+    PLACE,
     PRED,
-    RECENT_ARGS,
-    RECENT_HEAD,
-    RECENT_HI,
-    RECENT_LO,
-    RECENT_PLACE,
     ROUND,
-    SINCE_ROUND,
     SIZE,
     START,
     TAKEN,
     TRANSIENT,
+    WATCHED,
     Array,
     Number,
+    Tables,
     begin_round,
     find_atom,
     find_key,
     first_after,
-    hash_atom,
     index_atom,
 )
 from tidelog.jit import inlined_kernel
 from tidelog.timeline import grid
 from tidelog.timeline.grid import NEG_INF, POS_INF, STANDING_END
+
+#: Why `plan_machine.run` returns: all done; an array is full; more records were taken than allowed; whole plans have
+#: been evaluated and derived more than MUCH words of the next queue, which the caller then works off in batches; or the
+#: next queue, or that for later, is full.
+DONE, GROW, TIRED, EVALUATED, NO_ROOM, NO_ROOM_LATER = range(6)
 
 add_left = inlined_kernel(grid.add_left)
 add_right = inlined_kernel(grid.add_right)
@@ -313,50 +314,100 @@ def write_head(words: Array, plan: int, lo: int, hi: int, registers: Array, queu
 
 
 @inlined_kernel
-def is_merged(
-    words: Array, plan: int, lo: int, hi: int, queue: Array, end: int, registers: Array, values: Array, recent: Array
-) -> bool:
-    """Return whether a derived record is no longer needed, because of what was derived for the same atom in this run.
+def merge_record(head: int, n_head: int, lo: int, hi: int, queue: Array, end: int, tables: Tables) -> Number:
+    """Append a derived record to a queue, for the atom whose arguments are in the second row of `scratch`.
 
-    It touches a record that is in the queue since this round began, and becomes part of that one; or it says nothing
-    beyond records of earlier rounds. Otherwise the place behind the end of the queue is noted for it.
+    The atom is looked up only here, and made if there is none; its number is left behind them. Return what `merge_into`
+    returns, or -GROW where there is no room for the atom.
     """
-    n_head = words[plan + N_HEAD]
-    for i in range(n_head):
-        values[i] = argument(words[plan + PLAN_SIZE + i], registers)
-    return is_merged_head(words[plan + HEAD], n_head, lo, hi, queue, end, values, recent)
+    values = tables.scratch[1]
+    slot = find_atom(head, values, 0, n_head, tables.atoms, tables.args, tables.table)
+    atom: Number = tables.table[slot]
+    if atom < 0:
+        if is_full(
+            head,
+            n_head,
+            tables.meta,
+            tables.preds,
+            tables.atoms,
+            tables.args,
+            tables.table,
+            tables.entries,
+            tables.keys,
+        ):
+            return -GROW
+        atom = tables.meta[N_ATOMS]
+        _make_atom(atom, slot, head, n_head, tables)
+    values[n_head] = atom
+    return merge_into(atom, head, n_head, lo, hi, queue, end, tables)
 
 
 @inlined_kernel
-def is_merged_head(
-    head: int, n_head: int, lo: int, hi: int, queue: Array, end: int, values: Array, recent: Array
-) -> bool:
-    """Do what `is_merged` does, for a head whose arguments are in `values`."""
-    slot = 1 + np.int64(hash_atom(head, values, 0, n_head) & np.uint64(recent.shape[0] - 2))
-    this_round, known_lo, known_hi = recent[0, ROUND], lo, hi
-    if recent[slot, ROUND] >= recent[0, SINCE_ROUND] and recent[slot, RECENT_HEAD] == head:
-        same = True
-        for i in range(n_head):
-            if recent[slot, RECENT_ARGS + i] != values[i]:
-                same = False
-        if same and lo <= recent[slot, RECENT_HI] + 1 and hi >= recent[slot, RECENT_LO] - 1:
-            if recent[slot, ROUND] == this_round:
-                known_lo, known_hi = min(lo, recent[slot, RECENT_LO]), max(hi, recent[slot, RECENT_HI])
-                at = recent[slot, RECENT_PLACE]
+def merge_into(atom: int, head: int, n_head: int, lo: int, hi: int, queue: Array, end: int, tables: Tables) -> Number:
+    """Append a derived record that names its atom to a queue; return the new end, or -NO_ROOM.
+
+    The same fact may follow in many ways. So nothing is appended where the store knows it, or where it touches a record
+    of its atom in the queue, which it becomes part of.
+    """
+    atoms, iv, queued = tables.atoms, tables.iv, tables.queued
+    # How far a fact that stands holds is known only when it is taken.
+    if hi != STANDING_END:
+        if queued[1 + atom, ROUND] == queued[0, ROUND]:
+            at = queued[1 + atom, PLACE]
+            if lo <= queue[at + 2] + 1 and hi >= queue[at + 1] - 1 and queue[at + 2] != STANDING_END:
                 queue[at + 1], queue[at + 2] = min(lo, queue[at + 1]), max(hi, queue[at + 2])
-                recent[slot, RECENT_LO], recent[slot, RECENT_HI] = known_lo, known_hi
-                return True
-            # How far a fact that stands holds is known only when it is taken.
-            if hi != STANDING_END and recent[slot, RECENT_HI] != STANDING_END:
-                if lo >= recent[slot, RECENT_LO] and hi <= recent[slot, RECENT_HI]:
-                    return True
-                known_lo, known_hi = min(lo, recent[slot, RECENT_LO]), max(hi, recent[slot, RECENT_HI])
-    recent[slot, ROUND], recent[slot, RECENT_PLACE] = this_round, end
-    recent[slot, RECENT_LO], recent[slot, RECENT_HI] = known_lo, known_hi
-    recent[slot, RECENT_HEAD] = head
+                return end
+        start, length = atoms[atom, START], atoms[atom, LENGTH]
+        i = first_after(iv, start, length, lo)
+        if i < length and iv[start + i, 0] <= lo and hi <= iv[start + i, 1] and iv[start + i, 1] != STANDING_END:
+            return end
+    if end + 3 + n_head > queue.shape[0]:
+        return -NO_ROOM
+    queue[end], queue[end + 1], queue[end + 2] = head + NAMED * (atom + 1), lo, hi
     for i in range(n_head):
-        recent[slot, RECENT_ARGS + i] = values[i]
-    return False
+        queue[end + 3 + i] = tables.args[atoms[atom, ARGS] + i]
+    queued[1 + atom, ROUND], queued[1 + atom, PLACE] = queued[0, ROUND], end
+    return end + 3 + n_head
+
+
+@inlined_kernel
+def _make_atom(atom: int, slot: int, pred: int, arity: int, tables: Tables) -> None:
+    """Make an atom part of the store, without intervals; its arguments are in the second row of `scratch`."""
+    values = tables.scratch[1]
+    write_atom(atom, pred, arity, values, -3, tables.atoms, tables.args, tables.meta)
+    store_atom(
+        atom,
+        slot,
+        pred,
+        arity,
+        tables.meta,
+        tables.preds,
+        tables.index_list,
+        tables.index_table,
+        tables.atoms,
+        tables.args,
+        tables.table,
+        tables.entries,
+        tables.keys,
+        values,
+    )
+    if tables.preds[pred, WATCHED]:
+        clear_schedule(atom, tables.agenda)
+
+
+@inlined_kernel
+def holds_always(atom: int, atoms: Array, iv: Array) -> bool:
+    """Return whether an atom holds from the beginning of time and for ever."""
+    start = atoms[atom, START]
+    return bool(atoms[atom, LENGTH] == 1 and iv[start, 0] == NEG_INF and iv[start, 1] == POS_INF)
+
+
+@inlined_kernel
+def add_link(target: int, links: Array, end: int) -> Number:
+    """Write a link if there is room for it; return where it ends, or would end."""
+    if end < links.shape[0]:
+        links[end] = target
+    return end + 1
 
 
 @inlined_kernel
@@ -368,13 +419,13 @@ def return_record(
     merged_hi: int,
     preds: Array,
     meta: Array,
-    recent: Array,
+    queued: Array,
     resumed: Array,
 ) -> None:
     """Return a record to the queue, to be taken again with the pieces that it gave when it was inserted."""
     meta[TAKEN] -= 1
     # What it derived is derived again.
-    begin_round(recent, True)
+    begin_round(queued)
     if pred >= 0 and not preds[pred, TRANSIENT]:
         resumed[0], resumed[1], resumed[2], resumed[3], resumed[4] = 1, n_pieces, atom, merged_lo, merged_hi
 
@@ -395,8 +446,6 @@ def is_full(
     n_atoms = meta[N_ATOMS]
     if n_atoms + 2 > atoms.shape[0] or meta[N_ARGS] + arity > args.shape[0]:
         return True
-    if preds[pred, TRANSIENT]:
-        return False
     n_indexes = preds[pred, N_INDEXES]
     return bool(
         4 * (n_atoms + 1) > 3 * table.shape[0]

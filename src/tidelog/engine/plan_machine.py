@@ -20,6 +20,7 @@ from tidelog.compiler.opcodes import (
     DIAMOND,
     H_HI,
     H_LO,
+    HEAD,
     KEEPER,
     KIND,
     LEAD,
@@ -43,17 +44,24 @@ from tidelog.compiler.opcodes import (
 )
 from tidelog.engine.agenda import LASTING, RECURSION, add, note_change
 from tidelog.engine.join_kernels import (
+    DONE,
+    EVALUATED,
+    GROW,
+    NO_ROOM,
+    NO_ROOM_LATER,
+    TIRED,
     add_left,
     add_right,
+    argument,
     bind,
     can_reach,
     clip,
     driver_times,
     first_interval,
     is_full,
-    is_merged,
     log_pieces,
     merge_diamonds,
+    merge_record,
     next_gap,
     open_level,
     operand_times,
@@ -72,6 +80,7 @@ from tidelog.engine.store_tables import (
     LOGGED,
     MAY_STAND,
     N_ATOMS,
+    NAMED,
     NEWS,
     NEXT_DUE,
     RECURSION_NEWS,
@@ -90,10 +99,7 @@ from tidelog.engine.store_tables import (
 from tidelog.jit import kernel, tick
 from tidelog.timeline.grid import NEG_INF, POS_INF, STANDING_END
 
-#: Why `run` returns: all done; an array is full; more records were taken than allowed; whole plans have been evaluated
-#: and derived more than MUCH words of the next queue, which the caller then works off in batches; or the next
-#: queue, or that for later, is full.
-DONE, GROW, TIRED, EVALUATED, NO_ROOM, NO_ROOM_LATER = range(6)
+#: Words of the next queue that whole plans may derive before the machine returns.
 MUCH = 1 << 14
 #: Up to this many atoms stay in the processor's nearest caches, and are not looked at ahead.
 FEW_ATOMS = 1 << 14
@@ -130,10 +136,10 @@ def run(
     preds, index_list, index_table = tables.preds, tables.index_list, tables.index_table
     atoms, args, table, entries, keys = tables.atoms, tables.args, tables.table, tables.entries, tables.keys
     iv, meta, ranks, pieces, agenda = tables.iv, tables.meta, tables.ranks, tables.pieces, tables.agenda
-    log, recent, resumed = tables.log, tables.recent, tables.resumed
+    log, queued, resumed = tables.log, tables.queued, tables.resumed
     turned, looked_at = False, position
     if following_end == 0:
-        begin_round(recent, True)
+        begin_round(queued)
     registers, values, at_atom = tables.scratch[0], tables.scratch[1], tables.scratch[2]
     at_entry, at_interval, lows, highs = tables.scratch[3], tables.scratch[4], tables.scratch[5], tables.scratch[6]
     while True:
@@ -145,7 +151,7 @@ def run(
                 return EVALUATED, turned, position, end, following_end, later_end
             queue, following, turned = following, queue, not turned
             position, end, following_end, looked_at = 0, following_end, 0, 0
-            begin_round(recent, False)
+            begin_round(queued)
         if meta[TAKEN] >= allowance:
             return TIRED, turned, position, end, following_end, later_end
         tick()
@@ -157,6 +163,8 @@ def run(
         atom: Number = 0
         n_pieces, n_triggers, first_trigger = 1, 1, 0
         if pred >= 0:
+            named = (pred >> 32) - 1
+            pred &= NAMED - 1
             arity = preds[pred, ARITY]
             first_trigger = trigger_start[pred]
             n_triggers = trigger_start[pred + 1] - first_trigger
@@ -173,8 +181,10 @@ def run(
                 write_atom(atom, pred, arity, queue, position, atoms, args, meta)
                 pieces[0, 0], pieces[0, 1] = lo, hi
             else:
-                slot = find_atom(pred, queue, position + 3, arity, atoms, args, table)
-                atom = table[slot]
+                atom, slot = named, -1
+                if atom < 0:
+                    slot = find_atom(pred, queue, position + 3, arity, atoms, args, table)
+                    atom = table[slot]
                 if atom < 0:
                     atom = n_atoms
                     write_atom(atom, pred, arity, queue, position, atoms, args, meta)
@@ -311,18 +321,23 @@ def run(
                             lo, hi = clip(lo, hi, meta, horizon_lo, horizon_hi, cut)
                         if cut & DEFER and lo > horizon_hi:
                             if later_end + size > later.shape[0]:
-                                return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, recent, resumed)
+                                return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, queued, resumed)
                                 return NO_ROOM_LATER, turned, record, end, first_following, first_later
                             meta[NEXT_DUE] = min(meta[NEXT_DUE], lo)
                             later_end = write_head(words, plan, lo, hi, registers, later, later_end)
-                        elif lo <= hi and not (
-                            cut & MERGE
-                            and is_merged(words, plan, lo, hi, following, following_end, registers, values, recent)
-                        ):
-                            if following_end + size > following.shape[0]:
-                                return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, recent, resumed)
-                                return NO_ROOM, turned, record, end, first_following, first_later
-                            following_end = write_head(words, plan, lo, hi, registers, following, following_end)
+                        elif lo <= hi:
+                            written: Number = -NO_ROOM
+                            if cut & MERGE:
+                                for i in range(words[plan + N_HEAD]):
+                                    values[i] = argument(words[plan + PLAN_SIZE + i], registers)
+                                head, n_head = words[plan + HEAD], words[plan + N_HEAD]
+                                written = merge_record(head, n_head, lo, hi, following, following_end, tables)
+                            elif following_end + size <= following.shape[0]:
+                                written = write_head(words, plan, lo, hi, registers, following, following_end)
+                            if written < 0:
+                                return_record(pred, n_pieces, atom, merged_lo, merged_hi, preds, meta, queued, resumed)
+                                return -written, turned, record, end, first_following, first_later
+                            following_end = written
                         level -= 1
                         entering = False
                         continue

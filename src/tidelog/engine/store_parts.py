@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engine import agenda, store_tables
+from tidelog.engine.atom_links import AtomLinks
 from tidelog.engine.fact_store import Int64s, Store, make_empty_code
 from tidelog.engine.store_tables import (
     ARGS,
@@ -44,6 +45,7 @@ def take_part(store: Store, positions: Int64s, wanted: Bools, room: int) -> Stor
     Facts that stand end where they are known.
     """
     part = copy(store)
+    part.links = AtomLinks()
     part.preds, part.meta = store.preds.copy(), store.meta.copy()
     n_atoms = int(store.meta[N_ATOMS])
     found = np.empty(n_atoms, np.int32)
@@ -71,6 +73,7 @@ def replace_part(store: Store, part: Store, positions: Int64s, wanted: Bools) ->
     keyed = np.where(positions < 0, NOTHING_KEYED, positions)
     count, _, room = _find_part(part.atoms, part.args, n_atoms, part.preds, keyed, wanted, found)
     _clear_part(store.atoms, store.args, store.iv, store.meta, keyed, wanted)
+    store.links.forget()
     widest = 3 + int(store.preds[:, ARITY].max(initial=0))
     queue = np.empty(room * widest + 1, np.int64)
     end = int(_pack_atoms(found, count, part.preds, part.atoms, part.args, part.iv, queue))

@@ -33,13 +33,14 @@ META_SIZE = FREE + 40
 ARITY, TRANSIENT, INDEXES, N_INDEXES, SIZE, LATEST, WATCHED, LOGGED, MAY_STAND, KNOWN_TO, AIM, PRED_SIZE = range(12)
 
 
-#: The least number of places for records of this run, a power of two.
-RECENT = 1 << 12
-#: Columns of such a place: the round in which a record was derived, its place in the queue of that round, the times at
-#: which its atom is known to hold once all records so far are taken, and the atom: predicate and arguments. In the
-#: first row, this round and the first round of the run.
-ROUND, RECENT_PLACE, RECENT_LO, RECENT_HI, RECENT_HEAD, RECENT_ARGS = range(6)
-SINCE_ROUND = 1
+#: A derived record may name its atom: the upper half of its first word is the number of the atom plus one.
+NAMED = 1 << 32
+#: For each atom, the last round in which a record named it, and the place of that record in the queue of that round.
+#: The first row has this round, and atoms are in the rows behind.
+ROUND, PLACE = range(2)
+#: For each atom, where the atoms begin among `links` that a generated join derives from it, how many they are, and the
+#: number of atoms plus one that the joined predicate had. The first row has the end of `links`.
+LINKS, N_LINKS, LINKED_SIZE = range(3)
 #: How many records are looked at ahead.
 AHEAD = 16
 
@@ -49,9 +50,10 @@ class Tables(NamedTuple):
     """The arrays of a store, as compiled code takes them.
 
     The first row of `log` holds the number of pieces that are logged; the others an atom and the ends of a piece each.
-    `recent` finds records that were derived in this run, by the hash of the atom. `resumed` says whether a record was
-    inserted before a queue was full, and with what result: the number of pieces, the atom, and the ends of the interval
-    around them. `ahead` is room for `look_ahead`.
+    `queued` says for each atom whether a derived record in the queue names it. `linked` and `links` hold the atoms that
+    generated joins derive from an atom and facts that always hold. `resumed` says whether a record was inserted before
+    a queue was full, and with what result: the number of pieces, the atom, and the ends of the interval around them.
+    `ahead` is room for `look_ahead`.
     """
 
     preds: Array
@@ -69,7 +71,9 @@ class Tables(NamedTuple):
     pieces: Array
     agenda: Agenda
     log: Array
-    recent: Array
+    queued: Array
+    linked: Array
+    links: Array
     resumed: Array
     ahead: Array
 
@@ -136,12 +140,16 @@ def look_ahead(
         if pred < 0:
             position += 4
             continue
+        atom = (pred >> 32) - 1
+        pred &= NAMED - 1
         if not preds[pred, TRANSIENT]:
             ahead[count, 0] = np.int64(hash_atom(pred, queue, position + 3, preds[pred, ARITY]) & mask)
+            if atom >= 0:
+                ahead[count, 0] = -1 - atom
             count += 1
         position += 3 + preds[pred, ARITY]
     for i in range(count):
-        ahead[i, 0] = max(table[ahead[i, 0]], 0)
+        ahead[i, 0] = max(table[ahead[i, 0]], 0) if ahead[i, 0] >= 0 else -1 - ahead[i, 0]
     for i in range(count):
         atom = ahead[i, 0]
         length = atoms[atom, LENGTH]
@@ -153,11 +161,9 @@ def look_ahead(
 
 
 @inlined_kernel
-def begin_round(recent: Array, new_run: bool) -> None:
-    """Begin a round, perhaps of a new run: no record of earlier rounds, or of earlier runs, counts any more."""
-    recent[0, ROUND] += 1
-    if new_run:
-        recent[0, SINCE_ROUND] = recent[0, ROUND]
+def begin_round(queued: Array) -> None:
+    """Begin a round: no record of earlier rounds is in the queue any more."""
+    queued[0, ROUND] += 1
 
 
 @inlined_kernel
@@ -359,7 +365,7 @@ def pack(pred: int, columns: Array, lo: Array, hi: Array, first: int, last: int,
 def after_records(queue: Array, first: int, end: int, count: int, preds: Array) -> Number:
     """Return the position after `count` records of a queue."""
     while first < end and count > 0:
-        first += 3 + preds[queue[first], ARITY]
+        first += 3 + preds[queue[first] & (NAMED - 1), ARITY]
         count -= 1
     return first
 
@@ -402,24 +408,6 @@ def unpack(
             if iv[i, 1] == STANDING_END:
                 hi[row] = preds[atoms[atom, PRED], KNOWN_TO]
             row += 1
-
-
-def make_recent(arity: int) -> Array:
-    """Return places for records of a run, of atoms with up to this many arguments."""
-    # With up to three arguments, a place is one line of the processor's cache.
-    return np.zeros((1 + RECENT, RECENT_ARGS + max(arity, 3)), np.int64)
-
-
-def fit_recent(recent: Array, queue: Array) -> Array:
-    """Return the places for records of a round, or more of them if a queue has become too long for these."""
-    places = len(recent) - 1
-    while 8 * places < len(queue):
-        places *= 2
-    if places < len(recent):
-        return recent
-    larger = np.zeros((1 + places, recent.shape[1]), np.int64)
-    larger[0] = recent[0]
-    return larger
 
 
 def double_queue(queue: Array) -> Array:

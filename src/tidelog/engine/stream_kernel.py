@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from tidelog.compiler.opcodes import PUSHES, VISITS, Code
 from tidelog.engine.agenda import ANSWERS, REMADE, RULES, advance_to, next_time
-from tidelog.engine.plan_machine import EVALUATED as MUCH_EVALUATED
-from tidelog.engine.plan_machine import GROW, NO_ROOM, run
+from tidelog.engine.join_kernels import EVALUATED as MUCH_EVALUATED
+from tidelog.engine.join_kernels import GROW, NO_ROOM
+from tidelog.engine.plan_machine import run
 from tidelog.engine.retention import (
     Found,
     begins_by,

@@ -11,7 +11,7 @@ import numpy as np
 
 from tidelog.engine import retention, stream_kernel
 from tidelog.engine.fact_store import Int64s
-from tidelog.engine.store_tables import double_queue, fit_recent
+from tidelog.engine.store_tables import double_queue
 from tidelog.engine.stream_kernel import EMPTY, END, LATER_END, N_FOUND, N_TIMES, NEEDED, Task, Todo
 from tidelog.errors import Inconsistent
 from tidelog.streaming.output_times import OutputTimes
@@ -93,7 +93,6 @@ class Stepper:
                 store.grow()
             elif status == stream_kernel.NO_SPACE:
                 self._following = double_queue(self._following)
-                store.recent = fit_recent(store.recent, self._following)
             elif status == stream_kernel.NO_SPACE_LATER:
                 store.later = double_queue(store.later)
             elif status == stream_kernel.QUEUE_FULL:
