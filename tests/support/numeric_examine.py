@@ -344,9 +344,10 @@ def _outside_bindings(aggregate: Aggregate, rule: Rule, world: World) -> list[Bi
     )
     named = missing.union(*map(literal_variables, needed))
     atoms = [atom for literal in positive for atom in binding_atoms(literal.formula)]
-    atoms = [atom for atom in atoms if named.intersection(variables_of(atom))]
+    # Equations compute the others.
+    named &= set().union(*map(variables_of, atoms))
     found = []
-    for chosen in [atoms] if needed else _least_choices(atoms, missing):
+    for chosen in _least_choices(atoms, named):
         bindings: list[Binding] = [{}]
         for atom in chosen:
             bindings = unique(more for binding in bindings for more in match_atom(atom, binding, world))
