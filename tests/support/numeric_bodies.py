@@ -136,7 +136,7 @@ def bound_in_braces(formula: Formula, outside: set[str]) -> set[str]:
 
 
 def bodies_of(group: Atom) -> list[list[BodyLiteral]]:
-    """The bodies of which one must hold for a group to hold."""
+    """Return the bodies of a group, which holds where one of them does."""
     assert isinstance(group, Group)
     return [[literal] for literal in group.literals] if group.alternatives else [list(group.literals)]
 

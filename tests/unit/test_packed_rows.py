@@ -22,7 +22,7 @@ Row = tuple[tuple[int, ...], int, int]
 
 
 def make_rows(count: int, arity: int, constants: int, times: int, seed: int) -> list[Row]:
-    """Make rows of which some have no beginning or no end."""
+    """Make rows, some without a beginning or without an end."""
     dice = Random(seed)
     rows: list[Row] = []
     for _ in range(count):

@@ -339,7 +339,7 @@ class _Unread:
 class _Order:
     """The positions of facts in the text.
 
-    Rows come in its order. The facts of the slow reader, of which each knows how many rows precede it, are put between
+    Rows come in the order of the text. Each fact of the slow reader knows how many rows precede it, and is put between
     them at the end.
     """
 

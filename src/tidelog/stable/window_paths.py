@@ -27,10 +27,10 @@ MOST_REPEATED = 1000
 
 @dataclass(frozen=True, slots=True)
 class WindowSpan:
-    """Consecutive time points before each of which the same windows are possible, with the same atoms given.
+    """Consecutive time points with the same atoms given and, before each of them, the same possible windows.
 
-    With a `period`, only one window is possible before the first of them, and the only path from it is back there after
-    so many time points, again and again until the last one.
+    With a `period`, only one window is possible before the first of them, and the only path from it returns to it after
+    this number of time points, again and again until the last one.
     """
 
     first: int
